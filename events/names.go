@@ -20,8 +20,8 @@ const (
 	MaxDestination = 512
 	// MaxText is the longest free text that a person writes: a reason, evidence.
 	MaxText = 1024
-	// MaxActor is the longest name of who acted.
-	MaxActor = 128
+	// MaxName is the longest name of who or what acted: an actor, a rail.
+	MaxName = 128
 )
 
 // Tenant is whose withdrawals and keys these are (A14). A key is unique within its
@@ -125,9 +125,10 @@ func ValidateDestination(s string) error { return validateText("destination", s,
 // at either end. The name says what text it is.
 func ValidateText(name, s string) error { return validateText(name, s, MaxText) }
 
-// ValidateActor returns an error that says what is wrong with the name of who acts: it
-// is 1 to 128 bytes of printable text.
-func ValidateActor(s string) error { return validateText("actor", s, MaxActor) }
+// ValidateName returns an error that says what is wrong with the name of who acts or of
+// what acts (an actor, a rail): it is 1 to 128 bytes of printable text. The kind says
+// what it is the name of.
+func ValidateName(kind, s string) error { return validateText(kind, s, MaxName) }
 
 // Quote renders input for an error message: quoted, and cut down when long.
 func Quote(s string) string {
@@ -148,6 +149,9 @@ func validateLength(name, s string, most int) error {
 	}
 	if len(s) > most {
 		return fmt.Errorf("%s %s is longer than %d bytes", name, Quote(s), most)
+	}
+	if !utf8.ValidString(s) {
+		return fmt.Errorf("%s %s is not valid UTF-8", name, Quote(s))
 	}
 	return nil
 }
@@ -181,9 +185,6 @@ func validateVisible(name, s string, most int) error {
 func validateText(name, s string, most int) error {
 	if err := validateLength(name, s, most); err != nil {
 		return err
-	}
-	if !utf8.ValidString(s) {
-		return fmt.Errorf("%s %s is not valid UTF-8", name, Quote(s))
 	}
 	for i, r := range s {
 		if !unicode.IsPrint(r) {

@@ -43,7 +43,9 @@ type Receipt struct {
 }
 
 // Sender sends one payment. See the package comment for what its results mean. It is
-// called at most once per attempt, and may be called from any goroutine.
+// called at most once per attempt, and may be called from any goroutine. Beside an error
+// the receipt is empty: a refusal that comes with a reference contradicts itself, and
+// asserts nothing.
 type Sender func(ctx context.Context, p Payment) (Receipt, error)
 
 // Refusal is the error by which a Sender asserts that nothing left and that nothing
@@ -55,11 +57,19 @@ type Refusal struct {
 	Response events.Response
 }
 
-func (r *Refusal) Error() string { return "rail refused: " + r.Reason }
+// Error returns the reason. A nil refusal, which is what a Sender returns that keeps
+// its refusal in a *Refusal variable and never sets it, has a text as well: it is an
+// error that asserts nothing, and must not bring down whoever prints it.
+func (r *Refusal) Error() string {
+	if r == nil {
+		return "rail: a nil refusal, which asserts nothing"
+	}
+	return "rail refused: " + r.Reason
+}
 
-// AsRefusal reports whether err is a clean refusal. It looks through wrapping by %w,
-// and not through errors that join several: a refusal beside another failure does not
-// assert that nothing left.
+// AsRefusal reports whether err is a clean refusal (A8). It looks through wrapping by
+// %w, and not through errors that join several: a refusal beside another failure does
+// not assert that nothing left. Nor does a nil *Refusal.
 func AsRefusal(err error) (*Refusal, bool) {
 	for err != nil {
 		if r, ok := err.(*Refusal); ok {
@@ -80,7 +90,8 @@ type Verdict string
 const (
 	// VerdictSent means that the money left; Knowledge.Reference says as what.
 	VerdictSent Verdict = "sent"
-	// VerdictRefused means that the rail refused it: nothing left and nothing will.
+	// VerdictRefused means that the rail refused it: nothing left and nothing will, by
+	// Knowledge.Attempt and those before it. It says nothing of a later attempt.
 	VerdictRefused Verdict = "refused"
 	// VerdictUnknown means that the rail cannot say. It is not a no.
 	VerdictUnknown Verdict = "unknown"
@@ -91,6 +102,10 @@ type Knowledge struct {
 	Verdict Verdict
 	// Reference is set when Verdict is VerdictSent.
 	Reference string
+	// Attempt is the attempt that Verdict speaks of, or 0 where the rail cannot tell.
+	// Who closes a withdrawal on a refusal must see that it is the latest attempt: a
+	// later one may still be on its way.
+	Attempt int
 	// Detail is the rail's own words, for a person to read. It may be empty.
 	Detail string
 }

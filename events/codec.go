@@ -1,0 +1,97 @@
+package events
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Upcast lifts an event's stored data from one schema version to the next. It is pure,
+// and it must accept every event of its version that was ever written.
+type Upcast func(data json.RawMessage) (json.RawMessage, error)
+
+// Codec knows every event type, its schema versions, and how to read each of them.
+type Codec struct{ byType map[string]definition }
+
+type definition struct {
+	name    string
+	upcasts []Upcast // upcasts[i] lifts version i+1; the current version is len+1
+	decode  func(data []byte) (Event, error)
+}
+
+func (d definition) version() int { return len(d.upcasts) + 1 }
+
+// NewCodec returns the codec for all event types of this package.
+func NewCodec() *Codec {
+	return newCodec(
+		define[WithdrawalRequested](),
+		define[KeyReserved](),
+		define[KeyClaimed](),
+		define[SendAttempted](),
+		define[SendRefused](),
+		define[SendUnconfirmed](),
+		define[OutcomeResolved](),
+		define[Released](),
+		define[LateOutcomeReported](),
+	)
+}
+
+func newCodec(definitions ...definition) *Codec {
+	c := &Codec{byType: make(map[string]definition, len(definitions))}
+	for _, d := range definitions {
+		c.byType[d.name] = d
+	}
+	return c
+}
+
+// define registers an event type; its upcasts, oldest first, say how many schema
+// versions it has had.
+func define[E Event](upcasts ...Upcast) definition {
+	var zero E
+	return definition{
+		name:    zero.Type(),
+		upcasts: upcasts,
+		decode: func(data []byte) (Event, error) {
+			var e E
+			if err := unmarshalStrict(data, &e); err != nil {
+				return nil, err
+			}
+			return e, e.validate()
+		},
+	}
+}
+
+// encode returns the stored data of an event in its type's current version.
+func (c *Codec) encode(e Event) (data []byte, version int, err error) {
+	d, ok := c.byType[e.Type()]
+	if !ok {
+		return nil, 0, fmt.Errorf("event type %q is not registered", e.Type())
+	}
+	if err := e.validate(); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", e.Type(), err)
+	}
+	data, err = json.Marshal(e)
+	return data, d.version(), err
+}
+
+// decode reads stored data of a type and version, lifting it to the current version.
+func (c *Codec) decode(eventType string, version int, data []byte) (Event, FaultKind, error) {
+	d, ok := c.byType[eventType]
+	if !ok {
+		return nil, FaultUnknownVersion, fmt.Errorf("event type %s is unknown to this version of holdfast; a newer one may have written it", Quote(eventType))
+	}
+	if version < 1 || version > d.version() {
+		return nil, FaultUnknownVersion, fmt.Errorf("%s has schema version %d, and this version of holdfast knows 1 to %d; a newer one may have written it", eventType, version, d.version())
+	}
+	for v := version; v < d.version(); v++ {
+		lifted, err := d.upcasts[v-1](data)
+		if err != nil {
+			return nil, FaultContent, fmt.Errorf("%s cannot be lifted from schema version %d: %w", eventType, v, err)
+		}
+		data = lifted
+	}
+	e, err := d.decode(data)
+	if err != nil {
+		return nil, FaultContent, fmt.Errorf("%s: %w", eventType, err)
+	}
+	return e, "", nil
+}

@@ -1,0 +1,76 @@
+package submissions
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"holdfast/aggregate"
+	"holdfast/eventlog"
+	"holdfast/events"
+)
+
+// InFlight returns the tenant's withdrawals that wait for somebody: those claimed
+// without an outcome, and those disputed, which come first; then the oldest claims. It
+// reads the whole log; its memory grows with what is in flight, not with the log.
+//
+// Refusals: damaged, with the first stream that is; the list then has all the others
+// all the same. Unavailable, without a list.
+func (l *Ledger) InFlight(ctx context.Context) ([]Status, error) {
+	open := candidates{}
+	for recorded, err := range l.log.ReadAll(ctx, eventlog.Start) {
+		if err != nil {
+			return nil, refusalOf(err)
+		}
+		if id, ok := events.WithdrawalOfStream(recorded.Stream); ok {
+			open.mark(id, recorded.Type)
+		}
+	}
+	var list []Status
+	var damaged error
+	for id := range open {
+		w, err := l.streams.withdrawal(ctx, id)
+		if code, _ := CodeOf(err); err != nil && code != aggregate.CodeDamaged {
+			return nil, err
+		}
+		if err != nil {
+			damaged = cmp.Or(damaged, err)
+			continue
+		}
+		if s := l.status(w.state); s.Tenant == l.tenant && (s.State.InFlight() || s.Dispute != nil) {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b Status) int {
+		if disputed := a.Dispute != nil; disputed != (b.Dispute != nil) {
+			if disputed {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.waiting().Compare(b.waiting()), cmp.Compare(a.ID, b.ID))
+	})
+	return list, damaged
+}
+
+// candidates are the withdrawals that may be in flight or disputed, as far as the types
+// of their events tell, and whether only their own state can tell.
+type candidates map[events.WithdrawalID]bool
+
+// mark takes note of an event's type. It may keep too many withdrawals, and each is
+// looked at; it never drops one that is open.
+func (c candidates) mark(id events.WithdrawalID, eventType string) {
+	switch eventType {
+	case events.KeyClaimed{}.Type():
+		c[id] = c[id]
+	case events.OutcomeResolved{}.Type(), events.Released{}.Type():
+		if look := c[id]; !look {
+			delete(c, id)
+		}
+	case events.WithdrawalRequested{}.Type(), events.SendAttempted{}.Type(),
+		events.SendRefused{}.Type(), events.SendUnconfirmed{}.Type():
+		// These leave a claim as it is.
+	default:
+		c[id] = true // a late answer, or something that must not be passed over
+	}
+}

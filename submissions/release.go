@@ -1,0 +1,50 @@
+package submissions
+
+import (
+	"context"
+
+	"holdfast/aggregate"
+	"holdfast/events"
+)
+
+// Release is a person's word that nothing was sent.
+type Release struct {
+	By
+	// Reason says why, and Evidence what the person looked at; both are required.
+	Reason   string
+	Evidence string
+}
+
+// Release frees a key and its withdrawal: "I looked, nothing was sent". Whoever comes
+// next, under any key, becomes the holder.
+//
+// Refusals: invalid-request; not-found for a key that holds no claim (any more);
+// already-resolved once there is an outcome; attempt-running until the attempt has
+// reported or its deadline is ClockMargin ago; damaged; unavailable.
+func (l *Ledger) Release(ctx context.Context, key events.RequestKey, r Release) (Status, error) {
+	cmd := aggregate.ReleaseCommand{Reason: r.Reason, Evidence: r.Evidence, Margin: l.ClockMargin}
+	if err := l.person(r.By); err != nil {
+		return Status{}, err
+	}
+	if err := cmd.Validate(l.tenant, key); err != nil {
+		return Status{}, err
+	}
+	subject, _, err := l.decide(ctx, key, "", r.By, func(c aggregate.Claimant) (aggregate.Plan, error) {
+		return aggregate.Release(cmd, c)
+	})
+	if err != nil {
+		return Status{}, err
+	}
+	return l.status(subject.Withdrawal), nil
+}
+
+// person refuses a word that nobody stands behind (B6).
+func (l *Ledger) person(by By) error {
+	if err := events.ValidateName("actor", by.Actor); err != nil {
+		return aggregate.Invalid(err)
+	}
+	if err := by.metadata(l.Clock()).Validate(); err != nil {
+		return aggregate.Invalid(err)
+	}
+	return nil
+}

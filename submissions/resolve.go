@@ -1,0 +1,60 @@
+package submissions
+
+import (
+	"context"
+
+	"holdfast/aggregate"
+	"holdfast/events"
+)
+
+// Resolution is a person's word on what happened.
+type Resolution struct {
+	By
+	// Withdrawal is the withdrawal that is meant. It may be left empty for a key that
+	// has submitted one.
+	Withdrawal events.WithdrawalID
+	// Restated is what the person believes was paid; a difference is refused.
+	Restated Restated
+	// Result is events.ResultSent, with the rail's Reference, or events.ResultFailed:
+	// nothing left, and the withdrawal is given up.
+	Result    events.Result
+	Reference string
+	// Reason says why, and Evidence what the person looked at; both are required.
+	Reason   string
+	Evidence string
+}
+
+// Resolve closes a key with an outcome: "I looked, here is what happened". From then on
+// Submit replays it. A key that was never used takes an unclaimed withdrawal's claim
+// with it. Resolving again with the same outcome succeeds and changes nothing; on a
+// disputed withdrawal it closes the dispute.
+//
+// Refusals: invalid-request, not-found, details-differ, key-reused, withdrawal-claimed
+// (naming the holder), already-resolved, damaged, unavailable.
+func (l *Ledger) Resolve(ctx context.Context, key events.RequestKey, r Resolution) (Outcome, error) {
+	cmd := aggregate.ResolveCommand{
+		Withdrawal: r.Withdrawal, Restated: r.Restated, Result: r.Result, Reference: r.Reference,
+		Reason: r.Reason, Evidence: r.Evidence,
+	}
+	if err := l.person(r.By); err != nil {
+		return Outcome{}, err
+	}
+	if cmd.Withdrawal == "" {
+		status, err := l.Outcome(ctx, key)
+		if err != nil {
+			return Outcome{}, err
+		}
+		cmd.Withdrawal = status.ID
+	}
+	if err := cmd.Validate(l.tenant, key); err != nil {
+		return Outcome{}, err
+	}
+	subject, plan, err := l.decide(ctx, key, cmd.Withdrawal, r.By, func(c aggregate.Claimant) (aggregate.Plan, error) {
+		return aggregate.Resolve(cmd, c)
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	outcome, _ := subject.Withdrawal.Outcome()
+	return Outcome{Outcome: outcome, Replayed: plan.Empty()}, nil
+}

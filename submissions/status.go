@@ -1,0 +1,113 @@
+package submissions
+
+import (
+	"context"
+	"time"
+
+	"holdfast/aggregate"
+	"holdfast/events"
+)
+
+// Status is the truth about a withdrawal, at the moment it was read from the log.
+type Status struct {
+	ID          events.WithdrawalID
+	Tenant      events.Tenant
+	Account     string
+	Reference   string
+	Amount      events.Amount
+	Currency    string
+	Destination string
+	RequestedAt time.Time
+	// State says how far it has got, and Since since when.
+	State aggregate.State
+	Since time.Time
+	// Claim is the live claim; nil when nobody holds the withdrawal.
+	Claim *aggregate.Claim
+	// Outcome is the outcome; nil while there is none.
+	Outcome *aggregate.Outcome
+	// Dispute is the open dispute; nil when there is none.
+	Dispute *aggregate.Dispute
+	// PastClaims are the claims that were released, oldest first.
+	PastClaims []aggregate.PastClaim
+	// Revision is the revision of the last event that the status is read from.
+	Revision uint64
+}
+
+// Holder returns the key that holds the withdrawal, and "" when none does.
+func (s Status) Holder() events.RequestKey {
+	if s.Claim == nil {
+		return ""
+	}
+	return s.Claim.Key
+}
+
+// waiting returns since when somebody has been waited for.
+func (s Status) waiting() time.Time {
+	switch {
+	case s.Dispute != nil:
+		return s.Dispute.Since
+	case s.Claim != nil:
+		return s.Claim.Since
+	}
+	return s.Since
+}
+
+func (c *core) status(w aggregate.Withdrawal) Status {
+	r, at, _ := w.Requested()
+	s := Status{
+		ID: r.Withdrawal, Tenant: r.Tenant, Account: r.Account, Reference: r.Reference,
+		Amount: r.Amount, Currency: r.Currency, Destination: r.Destination, RequestedAt: at,
+		PastClaims: w.PastClaims(), Revision: w.Next() - 1,
+	}
+	s.State, s.Since = w.State(c.Clock())
+	if claim, ok := w.Claim(); ok {
+		s.Claim = &claim
+	}
+	if outcome, ok := w.Outcome(); ok {
+		s.Outcome = &outcome
+	}
+	if dispute, ok := w.Dispute(); ok {
+		s.Dispute = &dispute
+	}
+	return s
+}
+
+// Outcome returns the truth about the withdrawal that a key holds: its outcome, or how
+// far it has got. A key that was refused, that lost, or whose claim was released holds
+// nothing: it is not-found, as is another tenant's (A6, A14). Other refusals:
+// invalid-request, damaged, unavailable.
+func (l *Ledger) Outcome(ctx context.Context, key events.RequestKey) (Status, error) {
+	if err := key.Validate(); err != nil {
+		return Status{}, aggregate.Invalid(err)
+	}
+	s, err := l.read(ctx, key, "")
+	if err != nil {
+		return Status{}, err
+	}
+	if err := s.Bound(); err != nil {
+		return Status{}, refusalOf(err)
+	}
+	return l.status(s.Withdrawal), nil
+}
+
+// ClaimedBy returns the truth about a withdrawal: who holds it, who held it before, and
+// how far it has got. Refusals: invalid-request, not-found, damaged, unavailable.
+func (l *Ledger) ClaimedBy(ctx context.Context, id events.WithdrawalID) (Status, error) {
+	w, err := l.requested(ctx, id)
+	if err != nil {
+		return Status{}, err
+	}
+	return l.status(w), nil
+}
+
+// requested reads a withdrawal of this tenant.
+func (l *Ledger) requested(ctx context.Context, id events.WithdrawalID) (aggregate.Withdrawal, error) {
+	if err := id.Validate(); err != nil {
+		return aggregate.Withdrawal{}, aggregate.Invalid(err)
+	}
+	s, err := l.read(ctx, "", id)
+	if err != nil {
+		return aggregate.Withdrawal{}, err
+	}
+	return s.Withdrawal, s.Known(id)
+}
