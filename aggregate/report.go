@@ -71,8 +71,8 @@ func orComposed(r events.Response, w Withdrawal, key events.RequestKey, result e
 // empty. What a rail says is kept as far as it can be, and is no reason to refuse its
 // answer.
 func Legible(s string, max int) string {
-	s = strings.ToValidUTF8(strings.TrimSpace(s), "\uFFFD")
-	if s == "" {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if strings.TrimSpace(s) == "" {
 		return "(nothing said)"
 	}
 	if len(s) > max {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"holdfast/aggregate"
@@ -64,50 +65,54 @@ func (a *attempt) run(ctx context.Context) (Outcome, error) {
 	}
 }
 
-// call calls the rail once, and reads its answer. What is not clearly sent and not
-// clearly refused is unknown (A7): an error, a panic, a receipt without a reference.
+// call calls the rail once and reads its answer. What is not clearly sent and not
+// clearly refused is unknown (A7): an error, a panic, a receipt without a reference. The
+// rail is somebody else's code, and so are its errors: whatever they do, they end here.
 func (a *attempt) call(ctx context.Context, left time.Duration) (answer aggregate.Answer, cause error) {
 	if left <= 0 { // the claim took so long to record that it may be released already
-		return unanswered(errors.New("the rail was not called: the attempt's deadline was over before it began"))
+		return unanswered("the rail was not called: the attempt's deadline was over before it began", nil)
 	}
-	receipt, err := a.guarded(ctx)
+	returned := false
+	defer func() {
+		if r := recover(); r != nil {
+			answer, cause = unanswered(fmt.Sprintf("the rail panicked: %v", r), nil)
+		} else if !returned {
+			answer, cause = unanswered("the rail ended its goroutine without an answer", nil)
+		}
+	}()
+	claim, _ := a.Withdrawal.Claim()
+	requested, _, _ := a.Withdrawal.Requested()
+	receipt, err := a.send(ctx, rail.Payment{
+		Withdrawal: requested.Withdrawal, Account: requested.Account, Amount: requested.Amount,
+		Currency: requested.Currency, Destination: requested.Destination,
+		Token: claim.Attempt.Token, Attempt: claim.Attempt.Number,
+	})
+	answer, cause = understand(receipt, err)
+	returned = true
+	return answer, cause
+}
+
+// understand tells the three kinds of answer apart.
+func understand(receipt rail.Receipt, err error) (aggregate.Answer, error) {
 	refusal, refused := rail.AsRefusal(err)
 	switch {
 	case refused && receipt.Reference == "":
 		return aggregate.Answer{Result: events.ResultRefused, Response: bounded(refusal.Response),
 			Detail: aggregate.Legible(refusal.Reason, rail.MaxReason)}, err
 	case err != nil:
-		return unanswered(err)
-	case receipt.Reference == "":
-		return unanswered(errors.New("the rail's answer has no reference"))
+		return unanswered(err.Error(), err)
+	case strings.TrimSpace(receipt.Reference) == "":
+		return unanswered("the rail's answer has no reference", nil)
 	}
 	return aggregate.Answer{Result: events.ResultSent, Response: bounded(receipt.Response),
 		Reference: aggregate.Legible(receipt.Reference, rail.MaxReference)}, nil
 }
 
-// guarded calls the caller's code: whatever it does, it comes back as an error.
-func (a *attempt) guarded(ctx context.Context) (receipt rail.Receipt, err error) {
-	returned := false
-	defer func() {
-		if r := recover(); r != nil {
-			receipt, err = rail.Receipt{}, fmt.Errorf("the rail panicked: %v", r)
-		} else if !returned {
-			receipt, err = rail.Receipt{}, errors.New("the rail ended its goroutine without an answer")
-		}
-	}()
-	claim, _ := a.Withdrawal.Claim()
-	requested, _, _ := a.Withdrawal.Requested()
-	receipt, err = a.send(ctx, rail.Payment{
-		Withdrawal: requested.Withdrawal, Account: requested.Account, Amount: requested.Amount,
-		Currency: requested.Currency, Destination: requested.Destination,
-		Token: claim.Attempt.Token, Attempt: claim.Attempt.Number,
-	})
-	returned = true
-	return receipt, err
-}
-
-func unanswered(cause error) (aggregate.Answer, error) {
-	return aggregate.Answer{Result: events.ResultUnknown, Detail: aggregate.Legible(cause.Error(), rail.MaxReason)}, cause
+func unanswered(why string, cause error) (aggregate.Answer, error) {
+	if cause == nil {
+		cause = errors.New(why)
+	}
+	return aggregate.Answer{Result: events.ResultUnknown, Detail: aggregate.Legible(why, rail.MaxReason)}, cause
 }
 
 // record writes the rail's answer down: at the revision that follows the claim, or, when

@@ -1,0 +1,223 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"holdfast/aggregate"
+	"holdfast/eventlog"
+	"holdfast/events"
+)
+
+// Codes of findings beside the events.FaultKind values.
+const (
+	// CodeClaimUnreserved: a key holds or held a claim that its own stream does not
+	// know of, so that nobody can look the claim up by its key.
+	CodeClaimUnreserved = "claim-unreserved"
+	// CodeKeyBoundTwice: one key is live on two withdrawals.
+	CodeKeyBoundTwice = "key-bound-twice"
+	// CodeForeignStream: a stream that is none of ours.
+	CodeForeignStream = "foreign-stream"
+)
+
+// Finding is one thing in the log that is not as it must be.
+type Finding struct {
+	// Code is one of the events.FaultKind values, or one of this package's.
+	Code string `json:"code"`
+	// Stream and Revision say where; Stream is empty for a finding about the log as a
+	// whole, whose Reason then has the position.
+	Stream   string `json:"stream,omitempty"`
+	Revision uint64 `json:"revision"`
+	// Reason is a full clause that says what was found.
+	Reason string `json:"reason"`
+}
+
+// Report is what a verification found.
+type Report struct {
+	// Events and Streams count what was looked at.
+	Events  uint64 `json:"events"`
+	Streams uint64 `json:"streams"`
+	// Findings is empty when the log is clean.
+	Findings []Finding `json:"findings"`
+}
+
+// Clean reports whether nothing was found.
+func (r Report) Clean() bool { return len(r.Findings) == 0 }
+
+// Verify walks the whole log. Progress, where it is not nil, is told after every event
+// how many were looked at. Its memory does not grow with the log. The error is not nil
+// only when the log cannot be read; the report then has what was found before.
+func Verify(ctx context.Context, log eventlog.Log, progress func(events uint64)) (Report, error) {
+	v, err := newVerifier(log)
+	if err != nil {
+		return Report{}, err
+	}
+	_, dense := log.(eventlog.Dense)
+	last := eventlog.Start
+	for recorded, err := range log.ReadAll(ctx, eventlog.Start) {
+		if err != nil {
+			return v.report, err
+		}
+		if at := recorded.Position; at <= last || dense && at != last+1 {
+			v.find(string(events.FaultTruncated), "", 0, fmt.Sprintf("position %d follows position %d: events are missing from the log", at, last))
+		}
+		last = recorded.Position
+		if err := v.visit(ctx, recorded); err != nil {
+			return v.report, err
+		}
+		if progress != nil {
+			progress(v.report.Events)
+		}
+	}
+	return v.report, nil
+}
+
+// recent is how many streams are remembered as verified. Streams are short and their
+// events lie close together, so that nearly every stream is verified once.
+const recent = 1 << 16
+
+type verifier struct {
+	log    eventlog.Log
+	codec  *events.Codec
+	done   *lru.Cache[string, struct{}]
+	found  map[Finding]bool
+	report Report
+}
+
+func newVerifier(log eventlog.Log) (*verifier, error) {
+	done, err := lru.New[string, struct{}](recent)
+	return &verifier{log: log, codec: events.NewCodec(), done: done, found: map[Finding]bool{}, report: Report{Findings: []Finding{}}}, err
+}
+
+func (v *verifier) find(code, stream string, revision uint64, reason string) {
+	f := Finding{Code: code, Stream: stream, Revision: revision, Reason: reason}
+	if !v.found[f] {
+		v.found[f] = true
+		v.report.Findings = append(v.report.Findings, f)
+	}
+}
+
+// visit verifies the stream of an event of the log, unless that was just done.
+func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error {
+	v.report.Events++
+	if recorded.Revision == 0 {
+		v.report.Streams++
+	}
+	if _, ok := v.done.Get(recorded.Stream); ok {
+		return nil
+	}
+	v.done.Add(recorded.Stream, struct{}{})
+	if _, ok := events.WithdrawalOfStream(recorded.Stream); ok {
+		return v.withdrawal(ctx, recorded.Stream)
+	}
+	if events.IsRequestKeyStream(recorded.Stream) {
+		return v.key(ctx, recorded.Stream)
+	}
+	v.find(CodeForeignStream, recorded.Stream, recorded.Revision, "the stream is neither a withdrawal's nor a key's")
+	return nil
+}
+
+// withdrawal verifies a withdrawal's stream, and that every claim in it is known to the
+// key that took it.
+func (v *verifier) withdrawal(ctx context.Context, stream string) error {
+	var tenant events.Tenant
+	_, err := fold(ctx, v, stream, aggregate.Withdrawal{}, func(r events.Recorded) error {
+		switch e := r.Event.(type) {
+		case events.WithdrawalRequested:
+			tenant = e.Tenant
+		case events.KeyClaimed:
+			reserved, err := v.reserved(ctx, e.Key.Stream(tenant), stream, r.Revision)
+			if err == nil && !reserved {
+				v.find(CodeClaimUnreserved, stream, r.Revision, fmt.Sprintf("key %s took the claim without a reservation in its own stream", events.Quote(string(e.Key))))
+			}
+			return err
+		}
+		return nil
+	})
+	return err
+}
+
+// reserved reports whether a key's stream has a reservation for a revision of a
+// withdrawal's stream.
+func (v *verifier) reserved(ctx context.Context, keyStream, stream string, at uint64) (bool, error) {
+	found := false
+	_, err := fold(ctx, v, keyStream, aggregate.RequestKey{}, func(r events.Recorded) error {
+		if e, ok := r.Event.(events.KeyReserved); ok && e.Withdrawal.Stream() == stream && e.At == at {
+			found = true
+		}
+		return nil
+	})
+	return found, err
+}
+
+// key verifies a key's stream, that each reservation lies within its withdrawal's
+// stream, and that at most one of them is live.
+func (v *verifier) key(ctx context.Context, stream string) error {
+	bound := map[events.WithdrawalID]bool{}
+	state := aggregate.RequestKey{}
+	_, err := fold(ctx, v, stream, state, func(r events.Recorded) error {
+		var err error
+		if state, err = state.Apply(r); err != nil {
+			return nil // fold finds the same
+		}
+		reserved, _ := state.Reserved()
+		w, err := fold(ctx, v, reserved.Stream(), aggregate.Withdrawal{}, nil)
+		if err != nil {
+			return err
+		}
+		standing, err := state.Standing(w)
+		var damage *events.Damage
+		if errors.As(err, &damage) {
+			v.find(string(damage.Kind), damage.Stream, damage.Revision, damage.Reason)
+		}
+		if standing == aggregate.Bound {
+			bound[reserved] = true
+		}
+		if len(bound) > 1 {
+			v.find(CodeKeyBoundTwice, stream, r.Revision, fmt.Sprintf("the key is live on withdrawal %s and on another", reserved))
+		}
+		return nil
+	})
+	return err
+}
+
+// fold reads a stream to its end, or to the first thing that is wrong with it, which
+// becomes a finding. The error is not nil only when the stream cannot be read.
+func fold[S interface {
+	Apply(events.Recorded) (S, error)
+}](ctx context.Context, v *verifier, stream string, state S, each func(events.Recorded) error) (S, error) {
+	chain := v.codec.Chain(stream)
+	for stored, err := range v.log.ReadStream(ctx, stream, 0) {
+		var damaged *eventlog.Damaged
+		if errors.As(err, &damaged) {
+			v.find(string(damaged.Kind), stream, chain.Next(), damaged.Reason)
+			return state, nil
+		}
+		if err != nil {
+			return state, err
+		}
+		recorded, err := chain.Read(events.Stored{
+			Stream: stored.Stream, Revision: stored.Revision, ID: stored.ID, Type: stored.Type, Data: stored.Data, Metadata: stored.Metadata,
+		})
+		var damage *events.Damage
+		if errors.As(err, &damage) {
+			v.find(string(damage.Kind), stream, damage.Revision, damage.Reason)
+			return state, nil
+		}
+		next, err := state.Apply(recorded)
+		if err != nil {
+			v.find(string(events.FaultOrder), stream, recorded.Revision, err.Error())
+			return state, nil
+		}
+		state = next
+		if each != nil {
+			if err := each(recorded); err != nil {
+				return state, err
+			}
+		}
+	}
+	return state, nil
+}
