@@ -44,9 +44,13 @@ func (a *attempt) run(ctx context.Context) (Outcome, error) {
 	go func() {
 		defer a.running.Done()
 		defer cancel()
-		answer, cause := a.call(sending, left)
-		outcome, err := a.record(context.WithoutCancel(ctx), answer, cause)
-		done <- ended{outcome, err}
+		// Recorded even when the rail ends this goroutine (runtime.Goexit).
+		answer, cause := unanswered("the rail ended its goroutine without an answer", nil)
+		defer func() {
+			outcome, err := a.record(context.WithoutCancel(ctx), answer, cause)
+			done <- ended{outcome, err}
+		}()
+		answer, cause = a.call(sending, left)
 	}()
 
 	select {
@@ -72,12 +76,9 @@ func (a *attempt) call(ctx context.Context, left time.Duration) (answer aggregat
 	if left <= 0 { // the claim took so long to record that it may be released already
 		return unanswered("the rail was not called: the attempt's deadline was over before it began", nil)
 	}
-	returned := false
 	defer func() {
 		if r := recover(); r != nil {
 			answer, cause = unanswered(fmt.Sprintf("the rail panicked: %v", r), nil)
-		} else if !returned {
-			answer, cause = unanswered("the rail ended its goroutine without an answer", nil)
 		}
 	}()
 	claim, _ := a.Withdrawal.Claim()
@@ -87,9 +88,7 @@ func (a *attempt) call(ctx context.Context, left time.Duration) (answer aggregat
 		Currency: requested.Currency, Destination: requested.Destination,
 		Token: claim.Attempt.Token, Attempt: claim.Attempt.Number,
 	})
-	answer, cause = understand(receipt, err)
-	returned = true
-	return answer, cause
+	return understand(receipt, err)
 }
 
 // understand tells the three kinds of answer apart.
