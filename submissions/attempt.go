@@ -15,12 +15,29 @@ import (
 	"holdfast/rail"
 )
 
-// attempt is the one call of a rail under a claim that is already in the log.
+// attempt is the one call of a rail under a claim that is already in the log. What it
+// holds does not change; the state of the log is handed on beside it.
 type attempt struct {
 	*core
-	subject
-	by   By
-	send rail.Sender
+	by      By
+	send    rail.Sender
+	key     events.RequestKey
+	payment rail.Payment
+	since   time.Time // when the claim was taken
+	left    time.Duration
+}
+
+func (c *core) newAttempt(s subject, by By, send rail.Sender) *attempt {
+	claim, _ := s.Withdrawal.Claim()
+	requested, _, _ := s.Withdrawal.Requested()
+	return &attempt{
+		core: c, by: by, send: send, key: s.Key, since: claim.Since, left: claim.Attempt.Deadline.Sub(c.Clock()),
+		payment: rail.Payment{
+			Withdrawal: requested.Withdrawal, Account: requested.Account, Amount: requested.Amount,
+			Currency: requested.Currency, Destination: requested.Destination,
+			Token: claim.Attempt.Token, Attempt: claim.Attempt.Number,
+		},
+	}
 }
 
 // ended is what an attempt came to, for the caller who waits for it.
@@ -35,10 +52,8 @@ var errAttemptOver = errors.New("the attempt's deadline is over")
 // run calls the rail and records its answer, and returns what came of it. It returns
 // before the rail does when the context, or the attempt's time, is over; the rest then
 // happens without the caller.
-func (a *attempt) run(ctx context.Context) (Outcome, error) {
-	claim, _ := a.Withdrawal.Claim()
-	left := claim.Attempt.Deadline.Sub(a.Clock())
-	sending, cancel := context.WithTimeoutCause(ctx, left, errAttemptOver)
+func (a *attempt) run(ctx context.Context, s subject) (Outcome, error) {
+	sending, cancel := context.WithTimeoutCause(ctx, a.left, errAttemptOver)
 	done := make(chan ended, 1)
 	a.running.Add(1)
 	go func() {
@@ -47,10 +62,10 @@ func (a *attempt) run(ctx context.Context) (Outcome, error) {
 		// Recorded even when the rail ends this goroutine (runtime.Goexit).
 		answer, cause := unanswered("the rail ended its goroutine without an answer", nil)
 		defer func() {
-			outcome, err := a.record(context.WithoutCancel(ctx), answer, cause)
+			outcome, err := a.record(context.WithoutCancel(ctx), s, answer, cause)
 			done <- ended{outcome, err}
 		}()
-		answer, cause = a.call(sending, left)
+		answer, cause = a.call(sending)
 	}()
 
 	select {
@@ -72,8 +87,8 @@ func (a *attempt) run(ctx context.Context) (Outcome, error) {
 // call calls the rail once and reads its answer. What is not clearly sent and not
 // clearly refused is unknown (A7): an error, a panic, a receipt without a reference. The
 // rail is somebody else's code, and so are its errors: whatever they do, they end here.
-func (a *attempt) call(ctx context.Context, left time.Duration) (answer aggregate.Answer, cause error) {
-	if left <= 0 { // the claim took so long to record that it may be released already
+func (a *attempt) call(ctx context.Context) (answer aggregate.Answer, cause error) {
+	if a.left <= 0 { // the claim took so long to record that it may be released already
 		return unanswered("the rail was not called: the attempt's deadline was over before it began", nil)
 	}
 	defer func() {
@@ -81,14 +96,7 @@ func (a *attempt) call(ctx context.Context, left time.Duration) (answer aggregat
 			answer, cause = unanswered(fmt.Sprintf("the rail panicked: %v", r), nil)
 		}
 	}()
-	claim, _ := a.Withdrawal.Claim()
-	requested, _, _ := a.Withdrawal.Requested()
-	receipt, err := a.send(ctx, rail.Payment{
-		Withdrawal: requested.Withdrawal, Account: requested.Account, Amount: requested.Amount,
-		Currency: requested.Currency, Destination: requested.Destination,
-		Token: claim.Attempt.Token, Attempt: claim.Attempt.Number,
-	})
-	return understand(receipt, err)
+	return understand(a.send(ctx, a.payment))
 }
 
 // understand tells the three kinds of answer apart.
@@ -117,64 +125,63 @@ func unanswered(why string, cause error) (aggregate.Answer, error) {
 // record writes the rail's answer down: at the revision that follows the claim, or, when
 // the stream has moved on, as whatever it then is (B7). The answer of a rail is never
 // given up while the log may still take it.
-func (a *attempt) record(ctx context.Context, answer aggregate.Answer, cause error) (Outcome, error) {
-	claim, _ := a.Withdrawal.Claim()
-	number := claim.Attempt.Number
+func (a *attempt) record(ctx context.Context, s subject, answer aggregate.Answer, cause error) (Outcome, error) {
+	err := errConflict
 	for range maxRounds {
-		event := aggregate.Report(a.Withdrawal, a.Key, number, answer)
-		err := a.append(ctx, &a.subject, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
-		if errors.Is(err, errConflict) {
-			a.withdrawal, err = a.streams.withdrawal(ctx, a.withdrawalID())
-			a.Withdrawal = a.withdrawal.state
-			if err == nil {
-				continue
-			}
+		event := aggregate.Report(s.Withdrawal, a.key, a.payment.Attempt, answer)
+		err = a.append(ctx, &s, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
+		if err == nil {
+			_, late := event.(events.LateOutcomeReported)
+			return a.told(s.Withdrawal, answer, cause, late)
 		}
-		if err != nil {
-			lost := a.unknown(fmt.Errorf("the rail's answer (%s %s%s) could not be recorded: %w",
-				answer.Result, answer.Reference, answer.Detail, err))
-			a.Logger.Error("a rail's answer could not be recorded", "withdrawal", lost.Withdrawal, "key", lost.Key,
-				"result", answer.Result, "reference", answer.Reference, "detail", answer.Detail, "error", err)
-			return Outcome{}, lost
+		if !errors.Is(err, errConflict) {
+			break
 		}
-		_, late := event.(events.LateOutcomeReported)
-		return a.told(answer, cause, late)
+		if s.withdrawal, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err != nil {
+			break
+		}
+		s.Withdrawal = s.withdrawal.state
 	}
-	return Outcome{}, a.unknown(errConflict)
+	a.Logger.Error("a rail's answer could not be recorded", "withdrawal", a.payment.Withdrawal, "key", a.key,
+		"result", answer.Result, "reference", answer.Reference, "detail", answer.Detail, "error", err)
+	return Outcome{}, a.unknown(fmt.Errorf("the rail's answer (%s %s%s) could not be recorded: %w",
+		answer.Result, answer.Reference, answer.Detail, err))
 }
 
 // told says what the caller is told once the answer is in the log.
-func (a *attempt) told(answer aggregate.Answer, cause error, late bool) (Outcome, error) {
-	outcome, resolved := a.Withdrawal.Outcome()
-	dispute, disputed := a.Withdrawal.Dispute()
+func (a *attempt) told(w aggregate.Withdrawal, answer aggregate.Answer, cause error, late bool) (Outcome, error) {
+	outcome, resolved := w.Outcome()
+	dispute, disputed := w.Dispute()
+	resolved = resolved && outcome.Key == a.key
 	switch {
-	case disputed:
-		return Outcome{}, &Refusal{Code: aggregate.CodeDisputed, Withdrawal: a.withdrawalID(), Key: a.Key, Since: dispute.Since, Cause: cause,
-			Message: "the rail's late answer contradicts the record; nothing is sent until a person resolves it"}
-	case resolved && outcome.Key == a.Key:
+	case late && disputed:
+		return Outcome{}, &Refusal{
+			Code: aggregate.CodeDisputed, Withdrawal: a.payment.Withdrawal, Key: a.key, Since: dispute.Since, Cause: cause,
+			Message: "a rail's late answer contradicts the record; nothing is sent until a person resolves it",
+		}
+	case resolved:
 		return Outcome{Outcome: outcome, Replayed: late}, nil
 	case late:
-		return Outcome{}, a.unknown(fmt.Errorf("the claim was released while the rail was at it, and its answer is recorded as evidence: %s: %w",
-			answer.Detail, cause))
+		return Outcome{}, a.unknown(errors.Join(
+			fmt.Errorf("the claim was released while the rail was at it, and its answer (%s) is recorded as evidence", answer.Result), cause))
 	case answer.Result == events.ResultRefused:
-		state, since := a.Withdrawal.State(a.Clock())
-		return Outcome{}, &Refusal{Code: aggregate.CodeInFlight, Withdrawal: a.withdrawalID(), Key: a.Key, State: state, Since: since, Cause: cause,
-			Message: "the rail refused and nothing left; the key keeps its claim until somebody resolves or releases it"}
+		state, since := w.State(a.Clock())
+		return Outcome{}, &Refusal{
+			Code: aggregate.CodeInFlight, Withdrawal: a.payment.Withdrawal, Key: a.key, State: state, Since: since, Cause: cause,
+			Message: "the rail refused and nothing left; the key keeps its claim until somebody resolves or releases it",
+		}
 	}
 	return Outcome{}, a.unknown(cause)
 }
 
 // unknown is the answer to the caller whose send it was: nobody knows (A7).
 func (a *attempt) unknown(cause error) *Refusal {
-	claim, _ := a.Withdrawal.Claim()
 	return &Refusal{
-		Code: aggregate.CodeOutcomeUnknown, Withdrawal: a.withdrawalID(), Key: a.Key,
-		State: aggregate.StateUnknown, Since: claim.Since, Cause: cause,
+		Code: aggregate.CodeOutcomeUnknown, Withdrawal: a.payment.Withdrawal, Key: a.key,
+		State: aggregate.StateUnknown, Since: a.since, Cause: cause,
 		Message: "the send did not end with an answer, and the money may have left; the claim stands",
 	}
 }
-
-func (a *attempt) withdrawalID() events.WithdrawalID { return a.Withdrawal.Identity().Withdrawal }
 
 // bounded returns a rail's response as it can be kept: verbatim, or a note of what was
 // left out because it was too long.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -175,7 +176,7 @@ func (h *hooked) Append(ctx context.Context, appends ...eventlog.StreamAppend) (
 	return at, nil
 }
 
-// once returns a hook that fails, the first n times, an append that has an event of a
+// failing returns a hook that fails, the first n times, an append that has an event of a
 // type.
 func failing(err error, eventType string, n int) func([]string) error {
 	return func(types []string) error {
@@ -239,6 +240,10 @@ func (s *spoiled) through(seq iter.Seq2[eventlog.Recorded, error]) iter.Seq2[eve
 			}
 		}
 	}
+}
+
+func containsText(err error, text string) bool {
+	return err != nil && strings.Contains(err.Error(), text)
 }
 
 // holders are the keys that a list of statuses names, in its order.

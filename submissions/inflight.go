@@ -61,15 +61,15 @@ type candidates map[events.WithdrawalID]bool
 // looked at; it never drops one that is open.
 func (c candidates) mark(id events.WithdrawalID, eventType string) {
 	switch eventType {
-	case events.KeyClaimed{}.Type():
+	case events.WithdrawalRequested{}.Type():
+		// Nobody holds it yet.
+	case events.KeyClaimed{}.Type(), events.SendAttempted{}.Type(),
+		events.SendRefused{}.Type(), events.SendUnconfirmed{}.Type():
 		c[id] = c[id]
 	case events.OutcomeResolved{}.Type(), events.Released{}.Type():
 		if look := c[id]; !look {
 			delete(c, id)
 		}
-	case events.WithdrawalRequested{}.Type(), events.SendAttempted{}.Type(),
-		events.SendRefused{}.Type(), events.SendUnconfirmed{}.Type():
-		// These leave a claim as it is.
 	default:
 		c[id] = true // a late answer, or something that must not be passed over
 	}

@@ -92,6 +92,5 @@ func (l *Ledger) Submit(ctx context.Context, key events.RequestKey, id events.Wi
 		outcome, _ := subject.Withdrawal.Outcome()
 		return Outcome{Outcome: outcome, Replayed: true}, nil
 	}
-	a := &attempt{core: l.core, subject: subject, by: o.By, send: send}
-	return a.run(ctx)
+	return l.newAttempt(subject, o.By, send).run(ctx, subject)
 }
