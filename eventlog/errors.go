@@ -49,9 +49,21 @@ func (c *Conflict) Error() string {
 // written.
 type Damaged struct {
 	Stream string
+	// Kind tells the findings apart.
+	Kind DamageKind
 	// Reason is a full clause that says what was found.
 	Reason string
 }
+
+// DamageKind says in which way a stream is damaged.
+type DamageKind string
+
+const (
+	// Gap: revisions are missing, repeated or out of order.
+	Gap DamageKind = "gap"
+	// Truncated: events are missing from the start of the stream.
+	Truncated DamageKind = "truncated"
+)
 
 func (d *Damaged) Error() string {
 	return fmt.Sprintf("eventlog: stream %q is damaged: %s", d.Stream, d.Reason)

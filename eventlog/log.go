@@ -36,20 +36,35 @@ type Log interface {
 	// written and the same append may be tried again, [ErrUnknownResult] when the
 	// events may or may not be in the log, and [ErrClosed].
 	//
+	// A stream append whose events are already in the log at those revisions, with
+	// the same ids, types and bytes, is a retry: it succeeds, and writes nothing. The
+	// same ids with anything else is a conflict.
+	//
 	// A cancelled context ends the wait, not the append: unless the append had not
 	// been handed to the engine yet (ErrNotExecuted), its result is then unknown.
+	// Both errors wrap the context's cause.
+	//
+	// The events' slices must not be modified once they have been handed over, not
+	// even after Append has returned [ErrUnknownResult]: the engine may still be
+	// reading them, and a retry needs the same bytes.
 	Append(ctx context.Context, appends ...StreamAppend) (Position, error)
 
 	// ReadStream yields the events of one stream in order, from revision from on.
-	// A stream that does not exist yields nothing. The sequence ends after its
-	// first error: [*Damaged] when revisions are missing or out of order,
+	// A stream that does not exist yields nothing, and nor does one that has no
+	// event at from yet. The sequence ends after its first error: [*Damaged] when
+	// the stream does not start at revision 0 or revisions are missing,
 	// [ErrUnavailable] when the engine cannot be read, [ErrClosed], or the
-	// context's error.
+	// context's cause.
+	//
+	// No lock and no connection is held while the consumer has an event, so it may
+	// call the log again or take its time. The slices of what is yielded may be
+	// shared with other readers: they must not be modified.
 	ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[Recorded, error]
 
 	// ReadAll yields every event of the log after position after, in the order of
 	// the log; Start yields all of them. It ends at the last event that was in the
-	// log when the reading got there. Errors as for ReadStream.
+	// log when the reading got there. Errors as for ReadStream; an engine whose
+	// positions are dense reports a missing one as [*Damaged] on [WholeLog].
 	ReadAll(ctx context.Context, after Position) iter.Seq2[Recorded, error]
 
 	// Follow is ReadAll that then waits for further events, without gap or repeat,
@@ -65,6 +80,10 @@ type Log interface {
 // be dense, and they mean nothing in another log.
 type Position uint64
 
+// WholeLog stands for the stream's name in a [*Damaged] that is about the log as a
+// whole. It can be no stream's name, since those do not start with '$'.
+const WholeLog = "$all"
+
 // Start is the position before the first event.
 const Start Position = 0
 
@@ -73,9 +92,11 @@ type Event struct {
 	// ID is random and fresh for each append decision; only retries of that very
 	// append reuse it. It is never derived from a key or a withdrawal id.
 	ID uuid.UUID
-	// Type is the name of the kind of event, as written in the log.
+	// Type is the name of the kind of event, as written in the log: 1 to MaxEventType
+	// bytes of valid UTF-8 without control characters.
 	Type string
-	// Data and Metadata are stored and returned as they are, byte for byte.
+	// Data and Metadata are stored and returned as they are, byte for byte; nil and
+	// empty are the same.
 	Data, Metadata []byte
 }
 

@@ -1,0 +1,204 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+
+	"holdfast/eventlog"
+)
+
+// row is one event that the batch is going to insert.
+type row struct {
+	stream   *stream
+	revision int64
+	event    *eventlog.Event
+}
+
+// birth is one stream that the batch is going to create.
+type birth struct {
+	first int64
+	name  string
+}
+
+// batch is the work of one write transaction: first every call is checked, in order,
+// each seeing what the calls before it are going to write; then everything that passed
+// is inserted. So no call ever has to be undone, and one that fails spoils no other.
+type batch struct {
+	sql   *statements
+	names *names
+	// number tells this transaction from others.
+	number uint64
+	// next is the position that the next row gets; the rows' positions end there.
+	next   int64
+	rows   []row
+	births []birth
+	// found is scratch: per stream append of one call, what checking it found.
+	found []finding
+}
+
+// finding is the outcome of checking one stream append.
+type finding struct {
+	stream *stream
+	// repeat is the position of the last event if all of them are in the log already.
+	repeat eventlog.Position
+}
+
+// start begins the work in a fresh write transaction.
+func (b *batch) start() error {
+	b.number++
+	b.rows, b.births = b.rows[:0], b.births[:0]
+	last, newest, err := b.sql.end()
+	if err != nil {
+		return err
+	}
+	if newest > last {
+		return &eventlog.Damaged{Stream: eventlog.WholeLog, Reason: fmt.Sprintf(
+			"it ends at position %d, but a stream starts at position %d", last, newest)}
+	}
+	b.next = last + 1
+	return nil
+}
+
+// add checks one call and, if it passes, puts its events among the rows to insert. The
+// verdict is the call's result, to be told once the transaction is committed. A
+// failure is an error of SQLite that ends the whole transaction.
+func (b *batch) add(c *call) (verdict result, failure error) {
+	b.found = b.found[:0]
+	for i := range c.appends {
+		f, err := b.check(&c.appends[i])
+		switch err.(type) {
+		case nil:
+			b.found = append(b.found, f)
+		case *eventlog.Conflict, *eventlog.Damaged:
+			return result{err: err}, nil
+		default:
+			return result{}, err
+		}
+	}
+	for i := range c.appends {
+		if verdict.position = b.found[i].repeat; verdict.position == 0 {
+			verdict.position = b.plan(&c.appends[i], b.found[i].stream)
+		}
+	}
+	return verdict, nil
+}
+
+// check decides one stream append. It returns [*eventlog.Conflict] unless the stream
+// holds exactly the stated number of events, or these very events at that place;
+// [*eventlog.Damaged] when the stream is not what it can be (SPEC D5); or an error of
+// SQLite.
+func (b *batch) check(a *eventlog.StreamAppend) (finding, error) {
+	s := b.names.get(a.Stream)
+	if s.batch != b.number {
+		if err := b.ask(s, a.Stream); err != nil {
+			return finding{}, err
+		}
+	}
+	if s.count == a.At {
+		return finding{stream: s}, nil
+	}
+	if a.At+uint64(len(a.Events)) <= s.count {
+		position, err := b.repeated(s, a)
+		if err != nil {
+			return finding{}, err
+		}
+		if position != 0 {
+			return finding{stream: s, repeat: position}, nil
+		}
+	}
+	actual := s.count
+	return finding{}, &eventlog.Conflict{Stream: a.Stream, At: a.At, Actual: &actual}
+}
+
+// ask reads the head of a stream from the database, inside this transaction.
+func (b *batch) ask(s *stream, name string) (err error) {
+	if s.first == 0 {
+		if s.first, err = b.sql.find(name); err != nil {
+			return err
+		}
+	}
+	s.count = 0
+	if s.first != 0 {
+		if s.count, err = b.sql.head(s.first, name); err != nil {
+			return err
+		}
+	}
+	s.batch = b.number
+	return nil
+}
+
+// plan puts the events of a checked append among the rows, and returns the position of
+// the last one.
+func (b *batch) plan(a *eventlog.StreamAppend, s *stream) eventlog.Position {
+	if s.first == 0 {
+		s.first = b.next
+		b.births = append(b.births, birth{first: b.next, name: a.Stream})
+	}
+	for i := range a.Events {
+		b.rows = append(b.rows, row{stream: s, revision: int64(a.At) + int64(i), event: &a.Events[i]})
+	}
+	s.count += uint64(len(a.Events))
+	b.next += int64(len(a.Events))
+	return eventlog.Position(b.next - 1)
+}
+
+// repeated returns the position of the last event of an append if all of its events are
+// in the log at their revisions, with the same ids, types and bytes; otherwise 0.
+func (b *batch) repeated(s *stream, a *eventlog.StreamAppend) (eventlog.Position, error) {
+	if err := b.insert(); err != nil { // an earlier call of this batch may have them
+		return 0, err
+	}
+	stmt := b.sql.stored
+	stmt.BindInt64(1, s.first)
+	stmt.BindInt64(2, int64(a.At))
+	defer stmt.Reset()
+	var last int64
+	for i := range a.Events {
+		exists, err := stmt.Step()
+		if err != nil {
+			return 0, err
+		}
+		if !exists || !sameEvent(stmt, &a.Events[i], int64(a.At)+int64(i)) {
+			return 0, nil
+		}
+		last = stmt.ColumnInt64(0)
+	}
+	return eventlog.Position(last), nil
+}
+
+// sameEvent compares the row that a statement is at, as statements.stored selects it,
+// with an event: ids alone prove nothing (a caller may reuse one by mistake).
+func sameEvent(stmt *sqlite.Stmt, e *eventlog.Event, revision int64) bool {
+	var id [16]byte
+	return stmt.ColumnInt64(1) == revision &&
+		stmt.ColumnLen(2) == len(id) && stmt.ColumnBytes(2, id[:]) == len(id) && id == e.ID &&
+		stmt.ColumnText(3) == e.Type &&
+		sameBytes(stmt, 4, e.Data) &&
+		sameBytes(stmt, 5, e.Metadata)
+}
+
+func sameBytes(stmt *sqlite.Stmt, column int, want []byte) bool {
+	n := stmt.ColumnLen(column)
+	if n != len(want) {
+		return false
+	}
+	got := make([]byte, n)
+	stmt.ColumnBytes(column, got)
+	return bytes.Equal(got, want)
+}
+
+// insert writes what has been planned so far.
+func (b *batch) insert() error {
+	for _, s := range b.births {
+		if err := b.sql.insertStream(s.first, s.name); err != nil {
+			return err
+		}
+	}
+	if err := b.sql.insertEvents(b.next-int64(len(b.rows)), b.rows); err != nil {
+		return err
+	}
+	b.births, b.rows = b.births[:0], b.rows[:0]
+	return nil
+}

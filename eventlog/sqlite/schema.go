@@ -1,0 +1,133 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+)
+
+const (
+	// applicationID marks the file as ours: "Hold" in ASCII.
+	applicationID = 0x486F6C64
+
+	// schemaVersion is the user_version of the files that this package writes.
+	schemaVersion = 1
+
+	// pageSize is the size of a database page in bytes.
+	pageSize = 4096
+)
+
+// schema is everything in a new file. A stream's number is the position of its first
+// event, so the index over the events grows at its end and only the small index over
+// hashes of names is written at random places; random pages are what fills the
+// write-ahead log. The hash only finds candidates: the name decides, so collisions
+// are harmless.
+const schema = `
+CREATE TABLE events (
+	position INTEGER PRIMARY KEY,
+	stream   INTEGER NOT NULL,
+	revision INTEGER NOT NULL,
+	id       BLOB NOT NULL,
+	type     TEXT NOT NULL,
+	data     BLOB NOT NULL,
+	metadata BLOB NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX events_by_stream ON events (stream, revision);
+
+CREATE TABLE streams (
+	first INTEGER PRIMARY KEY,
+	hash  INTEGER NOT NULL,
+	name  TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX streams_by_hash ON streams (hash);
+
+CREATE TRIGGER events_no_update BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'events are never changed: the log is append-only'); END;
+
+CREATE TRIGGER events_no_delete BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'events are never deleted: the log is append-only'); END;
+
+CREATE TRIGGER streams_no_update BEFORE UPDATE ON streams
+BEGIN SELECT RAISE(ABORT, 'streams are never changed: the log is append-only'); END;
+
+CREATE TRIGGER streams_no_delete BEFORE DELETE ON streams
+BEGIN SELECT RAISE(ABORT, 'streams are never deleted: the log is append-only'); END;
+
+CREATE VIEW log AS
+SELECT e.position, s.name AS stream, e.revision, lower(hex(e.id)) AS id, e.type,
+	CAST(e.data AS TEXT) AS data, CAST(e.metadata AS TEXT) AS metadata
+FROM events AS e LEFT JOIN streams AS s ON s.first = e.stream
+ORDER BY e.position;
+`
+
+// createSchema makes an empty database a log. It must run in a write transaction.
+func createSchema(conn *sqlite.Conn) error {
+	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
+	return execute(conn, schema+marks)
+}
+
+// execute runs statements that have no parameters and whose rows do not matter.
+func execute(conn *sqlite.Conn, script string) error {
+	for script = strings.TrimSpace(script); script != ""; {
+		stmt, rest, err := conn.PrepareTransient(script)
+		if err != nil {
+			return err
+		}
+		for row := true; row && err == nil; {
+			row, err = stmt.Step()
+		}
+		stmt.Finalize()
+		if err != nil {
+			return err
+		}
+		script = strings.TrimSpace(script[len(script)-rest:])
+	}
+	return nil
+}
+
+// identity is what a file says it is.
+type identity struct {
+	application, version, objects int64
+}
+
+// identify reads what the file says it is.
+func identify(conn *sqlite.Conn) (id identity, err error) {
+	if id.application, err = number(conn, "PRAGMA application_id"); err != nil {
+		return id, err
+	}
+	if id.version, err = number(conn, "PRAGMA user_version"); err != nil {
+		return id, err
+	}
+	id.objects, err = number(conn, "SELECT count(*) FROM sqlite_schema")
+	return id, err
+}
+
+// empty reports whether nobody has made anything of the file yet.
+func (id identity) empty() bool {
+	return id.application == 0 && id.version == 0 && id.objects == 0
+}
+
+// number returns the first column of the first row of a query, or 0 without a row.
+func number(conn *sqlite.Conn, query string) (int64, error) {
+	stmt, _, err := conn.PrepareTransient(query)
+	if err != nil {
+		return 0, err
+	}
+	defer stmt.Finalize()
+	row, err := stmt.Step()
+	if err != nil || !row {
+		return 0, err
+	}
+	return stmt.ColumnInt64(0), nil
+}
+
+// hashOf is the first 64 bits of the SHA-256 of a stream's name.
+func hashOf(name string) int64 {
+	sum := sha256.Sum256([]byte(name))
+	return int64(binary.BigEndian.Uint64(sum[:8]))
+}
