@@ -65,7 +65,9 @@ func (c candidates) mark(id events.WithdrawalID, eventType string) {
 		// Nobody holds it yet.
 	case events.KeyClaimed{}.Type(), events.SendAttempted{}.Type(),
 		events.SendRefused{}.Type(), events.SendUnconfirmed{}.Type():
-		c[id] = c[id]
+		if _, marked := c[id]; !marked {
+			c[id] = false
+		}
 	case events.OutcomeResolved{}.Type(), events.Released{}.Type():
 		if look := c[id]; !look {
 			delete(c, id)
