@@ -125,7 +125,7 @@ func (c *Chain) Append(id [16]byte, e Event, m Metadata) (Stored, Recorded, erro
 	}
 	m.Schema, m.Prev = version, c.prev
 	s := Stored{Stream: c.stream, Revision: c.next, ID: id, Type: e.Type(), Data: data}
-	if s.Metadata, m.Digest, err = m.seal(s); err != nil {
+	if s.Metadata, m.Digest, err = m.seal(&s); err != nil {
 		return Stored{}, Recorded{}, err
 	}
 	c.next, c.prev = c.next+1, m.Digest

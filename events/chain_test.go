@@ -68,7 +68,7 @@ func TestDamageKinds(t *testing.T) {
 		}
 		change(&m)
 		var err error
-		if s.Metadata, _, err = m.seal(*s); err != nil {
+		if s.Metadata, _, err = m.seal(s); err != nil {
 			t.Fatal(err)
 		}
 	}

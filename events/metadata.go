@@ -59,7 +59,7 @@ const (
 )
 
 // seal marshals the metadata and closes it with the digest of the whole event.
-func (m Metadata) seal(s Stored) (stored []byte, digest string, err error) {
+func (m Metadata) seal(s *Stored) (stored []byte, digest string, err error) {
 	m.Digest = ""
 	open, err := json.Marshal(m)
 	if err != nil {
@@ -76,7 +76,7 @@ func (m Metadata) seal(s Stored) (stored []byte, digest string, err error) {
 
 // unseal returns the digest that the stored event claims and the one that its bytes
 // have.
-func (s Stored) unseal() (claimed, actual string, err error) {
+func (s *Stored) unseal() (claimed, actual string, err error) {
 	open := len(s.Metadata) - len(digestMark) - digestWidth - len(digestEnd)
 	if open < 1 || !bytes.HasPrefix(s.Metadata[open:], []byte(digestMark)) || !bytes.HasSuffix(s.Metadata, []byte(digestEnd)) {
 		return "", "", errors.New("its metadata does not end in a digest")
@@ -88,9 +88,17 @@ func (s Stored) unseal() (claimed, actual string, err error) {
 // digest is SHA-256 over the event's place and content: stream, revision (decimal), id
 // (hexadecimal), type, data, and the metadata up to the digest itself, each preceded by
 // its length.
-func (s Stored) digest(openMetadata []byte) string {
-	sum := digestFields("holdfast/event/v1", s.Stream, strconv.FormatUint(s.Revision, 10),
-		hex.EncodeToString(s.ID[:]), s.Type, string(s.Data), string(openMetadata))
+func (s *Stored) digest(openMetadata []byte) string {
+	var room [2048]byte // enough for nearly every event, and not on the heap
+	var number [20]byte
+	input := appendField(room[:0], "holdfast/event/v1")
+	input = appendField(input, s.Stream)
+	input = appendField(input, strconv.AppendUint(number[:0], s.Revision, 10))
+	input = appendField(input, hex.EncodeToString(s.ID[:]))
+	input = appendField(input, s.Type)
+	input = appendField(input, s.Data)
+	input = appendField(input, openMetadata)
+	sum := sha256.Sum256(input)
 	return hex.EncodeToString(sum[:])
 }
 

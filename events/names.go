@@ -200,14 +200,15 @@ func validateText(name, s string, most int) error {
 // digestFields is SHA-256 over fields that are each preceded by their length in bytes
 // (64 bits, big endian), so that no two lists of fields have the same input.
 func digestFields(fields ...string) [sha256.Size]byte {
-	n := 0
+	var room [1024]byte // enough for nearly every event, and not on the heap
+	input := room[:0]
 	for _, f := range fields {
-		n += 8 + len(f)
+		input = appendField(input, f)
 	}
-	buf := make([]byte, 0, n)
-	for _, f := range fields {
-		buf = binary.BigEndian.AppendUint64(buf, uint64(len(f)))
-		buf = append(buf, f...)
-	}
-	return sha256.Sum256(buf)
+	return sha256.Sum256(input)
+}
+
+func appendField[T string | []byte](input []byte, field T) []byte {
+	input = binary.BigEndian.AppendUint64(input, uint64(len(field)))
+	return append(input, field...)
 }
