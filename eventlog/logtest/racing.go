@@ -207,11 +207,11 @@ func closeDuringUse(t *testing.T, h Harness) {
 		group.Wait()
 		return
 	}
-	log = h.Reopen(t, log)
-	defer log.Close()
+	reopened := h.Reopen(t, log)
+	defer reopened.Close()
 	group.Wait()
 	for w := range writers {
-		if got := mustRead(t, log, fmt.Sprintf("s%d", w), 0); uint64(len(got)) != acknowledged[w] {
+		if got := mustRead(t, reopened, fmt.Sprintf("s%d", w), 0); uint64(len(got)) != acknowledged[w] {
 			t.Errorf("stream s%d has %d events, %d were acknowledged", w, len(got), acknowledged[w])
 		}
 	}

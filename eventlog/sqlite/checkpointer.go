@@ -22,11 +22,13 @@ const (
 // run inside COMMIT, and so delay the answers.
 type checkpointer struct {
 	size, passive *sqlite.Stmt
-	commits       int
+	// limit is the number of pages from which on it acts.
+	limit   int64
+	commits int
 }
 
 func newCheckpointer(conn *sqlite.Conn) (*checkpointer, error) {
-	c := &checkpointer{}
+	c := &checkpointer{limit: walPages}
 	var err error
 	if c.size, err = conn.Prepare("PRAGMA wal_checkpoint(NOOP)"); err != nil {
 		return nil, fmt.Errorf("prepare the checkpoint: %w", err)
@@ -44,7 +46,7 @@ func (c *checkpointer) consider() {
 		return
 	}
 	c.commits = 0
-	if pages, moved := pagesOf(c.size); pages-moved >= walPages {
+	if pages, moved := pagesOf(c.size); pages-moved >= c.limit {
 		c.finish()
 	}
 }

@@ -85,20 +85,33 @@ func (p *place) inspectMissing(options *Options) error {
 	return nil
 }
 
-// inspectFile looks into an existing file through a read-only connection, which
-// writes nothing, not even a checkpoint when it is closed.
+// inspectFile looks into an existing file without leaving a trace of it: first past all
+// locks and at the main file only, which is enough to refuse. What a write-ahead log
+// adds is read through a read-only connection, which does not even checkpoint.
 func (p *place) inspectFile(options *Options) error {
-	id, err := p.identify(options)
-	if code := sqlite.ErrCode(err).ToPrimary(); code == sqlite.ResultCantOpen || code == sqlite.ResultReadOnly {
-		// A log in a folder where no shared-memory file can be made: without a
-		// write-ahead log the main file alone is the whole truth.
-		if wal, statErr := os.Stat(p.path + "-wal"); errors.Is(statErr, fs.ErrNotExist) || statErr == nil && wal.Size() == 0 {
-			p.immutable = true
-			id, err = p.identify(options)
+	id, err := p.identify(options, true)
+	switch {
+	case err == nil:
+		if err := p.judge(id); err != nil {
+			return err
 		}
-	}
-	if err != nil {
+	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
 		return p.explain(err)
+	}
+	pending := p.hasWriteAheadLog()
+	if err != nil || pending || options.ReadOnly {
+		locked, err := p.identify(options, false)
+		code := sqlite.ErrCode(err).ToPrimary()
+		switch {
+		case err == nil:
+			id = locked
+		case options.ReadOnly && !pending && (code == sqlite.ResultCantOpen || code == sqlite.ResultReadOnly):
+			// A log in a folder where no shared-memory file can be made: without a
+			// write-ahead log the main file alone is the whole truth.
+			p.immutable = true
+		default:
+			return p.explain(err)
+		}
 	}
 	if err := p.judge(id); err != nil {
 		return err
@@ -106,14 +119,19 @@ func (p *place) inspectFile(options *Options) error {
 	if id.empty() && (options.ReadOnly || options.MustExist) {
 		return p.fault("it is an empty SQLite file, there is no log in it", "check the path", nil)
 	}
-	if p.immutable && !options.ReadOnly {
-		return p.fault("its folder is read-only", "make the folder writable, or open the log for reading only", fs.ErrPermission)
-	}
 	return nil
 }
 
-func (p *place) identify(options *Options) (identity, error) {
-	conn, err := p.connect(options, sqlite.OpenReadOnly)
+// hasWriteAheadLog reports whether commits may wait beside the main file.
+func (p *place) hasWriteAheadLog() bool {
+	info, err := os.Stat(p.path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+func (p *place) identify(options *Options, immutable bool) (identity, error) {
+	at := *p
+	at.immutable = immutable
+	conn, err := at.connect(options, sqlite.OpenReadOnly)
 	if err != nil {
 		return identity{}, err
 	}
@@ -149,7 +167,7 @@ func (p *place) explain(err error) error {
 	case sqlite.ResultReadOnly:
 		return p.fault("the file or its folder is read-only", "make both writable, or open the log for reading only", err)
 	case sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultAuth:
-		return p.fault("the file cannot be opened", "check the permissions of the file and of its folder", err)
+		return p.fault("the file cannot be opened, or its folder is read-only", "check the permissions of both, or open the log for reading only", err)
 	case sqlite.ResultBusy, sqlite.ResultLocked:
 		return p.fault("another process keeps it locked", "try again, or find the process", err)
 	case sqlite.ResultFull:
@@ -232,16 +250,24 @@ func (p *place) prepareWriter(ctx context.Context, conn *sqlite.Conn, options *O
 	return nil
 }
 
-// ensureSchema looks again, now that nobody else can write.
+// ensureSchema looks again, now that nobody else can write. It makes an empty file a log;
+// in a log it writes what is there already, because on a file that cannot be written
+// SQLite begins even a write transaction without complaint.
 func (p *place) ensureSchema(conn *sqlite.Conn) error {
 	id, err := identify(conn)
 	if err != nil {
 		return err
 	}
-	if err := p.judge(id); err != nil || !id.empty() {
+	if err := p.judge(id); err != nil {
 		return err
 	}
-	return createSchema(conn)
+	if id.empty() {
+		return createSchema(conn)
+	}
+	if err := execute(conn, fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
+		return err
+	}
+	return execute(conn, "ROLLBACK; BEGIN;")
 }
 
 // retry repeats what fails because another process is busy, until it has taken longer

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"fmt"
 	"time"
+
+	"zombiezen.com/go/sqlite"
 )
 
 // Options are the choices one has when opening a log. The zero value is fine, and so
@@ -25,6 +27,22 @@ type Options struct {
 
 	// Readers is the number of connections for reading, at most 64. 0 means 4.
 	Readers int
+
+	// steps lets tests of this package step into a write transaction.
+	steps steps
+}
+
+// steps are called by the writer at places where a test wants to hold it, to look, or to
+// make it fail. Those that are nil are left out.
+type steps struct {
+	beforeBegin, beforeCommit func(*sqlite.Conn) error
+}
+
+func step(f func(*sqlite.Conn) error, conn *sqlite.Conn) error {
+	if f == nil {
+		return nil
+	}
+	return f(conn)
 }
 
 const (

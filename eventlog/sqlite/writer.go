@@ -118,6 +118,9 @@ func (w *writer) transact(calls []*call) error {
 	if err := w.connect(ctx); err != nil {
 		return notExecuted(err)
 	}
+	if err := step(w.options.steps.beforeBegin, w.conn); err != nil {
+		return notExecuted(err)
+	}
 	if err := retry(ctx, w.options.BusyTimeout, func() error { return run(w.sql.begin) }); err != nil {
 		w.abandon()
 		return notExecuted(err)
@@ -147,7 +150,10 @@ func (w *writer) plan(calls []*call) error {
 		}
 		w.verdicts = append(w.verdicts, verdict)
 	}
-	return w.batch.insert()
+	if err := w.batch.insert(); err != nil {
+		return err
+	}
+	return step(w.options.steps.beforeCommit, w.conn)
 }
 
 // abandon ends a failed transaction. If the connection is not usable after that, it is

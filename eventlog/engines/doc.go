@@ -1,0 +1,18 @@
+// Package engines opens an event log by its URL. It is the only package that knows all
+// engines, so the rest of the program depends on the port alone.
+//
+//	log, err := engines.Open(ctx, "sqlite:/var/lib/holdfast/log.db", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer log.Close()
+//
+// These are the URLs:
+//
+//	sqlite:PATH   one SQLite file, absolute or relative to the working directory
+//	memory:       a log that is gone when it is closed, for trying things out
+//
+// Caveats. PATH is taken as it is written: "%" is an ordinary character, nothing is
+// decoded. A "?" would begin options, of which there are none yet, so it is an error; a
+// file with one in its name cannot be opened by URL.
+package engines
