@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"holdfast/events"
+)
+
+// result prints what a command came to: on standard output, and nothing else goes
+// there. The bytes depend on the result alone, so that a replay prints the same (A2).
+func (c *call) result(document any, page func(*page)) error {
+	if c.inJSON() {
+		return c.print(string(encode(document)))
+	}
+	p := c.page()
+	page(p)
+	return c.print(p.String())
+}
+
+func (c *call) print(s string) error {
+	if _, err := io.WriteString(c.stdout, s); err != nil {
+		return fmt.Errorf("the result could not be printed; what was done stands: %w", err)
+	}
+	return nil
+}
+
+// note tells the user something beside the result.
+func (c *call) note(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if c.inJSON() {
+		c.stderr.Write(encode(noteDocument{Note: message}))
+		return
+	}
+	fmt.Fprintf(c.stderr, "%s.\n", message)
+}
+
+type noteDocument struct {
+	Note string `json:"note"`
+}
+
+// encode writes a document as one line of JSON.
+func encode(document any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(document); err != nil {
+		panic("holdfast: a document of strings and numbers could not be encoded: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// page is a result for a person: lines, blocks of facts, tables.
+type page struct {
+	strings.Builder
+	now   time.Time
+	paint paint
+	facts [][2]string
+}
+
+func (c *call) page() *page { return &page{now: c.now(), paint: c.paint(c.stdout)} }
+
+// String returns the whole page.
+func (p *page) String() string {
+	p.flush()
+	return p.Builder.String()
+}
+
+// fact adds a named fact to the block; one without a value is left out.
+func (p *page) fact(name, value string) {
+	if value != "" {
+		p.facts = append(p.facts, [2]string{name + ":", value})
+	}
+}
+
+// flush ends a block of facts. Its values stand in one column.
+func (p *page) flush() {
+	width := 0
+	for _, fact := range p.facts {
+		width = max(width, len(fact[0]))
+	}
+	for _, fact := range p.facts {
+		fmt.Fprintf(&p.Builder, "%-*s %s\n", width, fact[0], fact[1])
+	}
+	p.facts = nil
+}
+
+func (p *page) line(format string, args ...any) {
+	p.flush()
+	fmt.Fprintf(&p.Builder, format+"\n", args...)
+}
+
+// table writes rows under a heading, in columns.
+func (p *page) table(heading []string, rows [][]string) {
+	p.flush()
+	table := tabwriter.NewWriter(&p.Builder, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{heading}, rows...) {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	table.Flush()
+}
+
+// since returns an instant with its age, for what changes as time goes by anyway.
+func (p *page) since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s ago)", stamp(t), age(p.now.Sub(t)))
+}
+
+// until returns an instant that may be still to come.
+func (p *page) until(t time.Time) string {
+	if left := t.Sub(p.now); left > 0 {
+		return fmt.Sprintf("%s (in %s)", stamp(t), age(left))
+	}
+	return p.since(t)
+}
+
+// stamp returns an instant as it is written everywhere: RFC 3339, UTC, microseconds. The
+// zero instant is "".
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return events.At(t).String()
+}
+
+// age returns a duration for a person, in its largest unit.
+func age(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Second:
+		return "less than 1s"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// paint colours words where the stream is a terminal that wants colour. No meaning is
+// in the colour alone.
+type paint bool
+
+func (c *call) paint(stream any) paint {
+	return paint(c.terminal(stream) && c.env("NO_COLOR") == "" && c.env("TERM") != "dumb")
+}
+
+func (p paint) good(s string) string { return p.wrap("32", s) }
+func (p paint) bad(s string) string  { return p.wrap("31", s) }
+func (p paint) bold(s string) string { return p.wrap("1", s) }
+func (p paint) dim(s string) string  { return p.wrap("2", s) }
+
+func (p paint) wrap(code, s string) string {
+	if !p {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/urfave/cli/v2"
+
+	"holdfast/eventlog"
+	"holdfast/rail"
+)
+
+const programName = "holdfast"
+
+// program is the command with everything that it would otherwise take from its
+// surroundings, so that a test can start it within its own process.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(name string) string
+	user           func() string // "" where it is not known
+	terminal       func(stream any) bool
+	now            func() time.Time
+	newID          func() uuid.UUID
+	openLog        func(ctx context.Context, url string, a access) (eventlog.Log, error)
+	openRail       func(p *program, spec, fault string) (rail.Rail, error)
+	// self returns the program as a child process, for the demo.
+	self func(ctx context.Context, args ...string) (*exec.Cmd, error)
+}
+
+// command is one command of the program.
+type command struct {
+	name  string
+	usage string
+	// description is paragraphs, without line breaks of their own.
+	description []string
+	// examples are command lines without the program's name.
+	examples []string
+	options  []*option
+	run      func(ctx context.Context) error
+}
+
+// run runs one command line and returns the exit status.
+func (p *program) run(ctx context.Context, args []string) int {
+	c := newCall(p, args)
+	err := c.dispatch(ctx)
+	if err == nil {
+		return 0
+	}
+	return c.fail(err)
+}
+
+// dispatch finds the command, reads its flags and runs it.
+func (c *call) dispatch(ctx context.Context) error {
+	commands := c.commands()
+	app := &cli.App{
+		Name:            programName,
+		Flags:           flagsOf(c.globals()),
+		HideHelp:        true, // see help: ours has no wrapping and no topics
+		HideVersion:     true,
+		HideHelpCommand: true,
+		Writer:          c.stdout,
+		ErrWriter:       c.stderr,
+		ExitErrHandler:  func(*cli.Context, error) {}, // the exit status is run's business
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			return c.badFlags(err, c.globals())
+		},
+		Action: func(ctx *cli.Context) error {
+			switch {
+			case c.help.on():
+				return c.printUsage(commands)
+			case ctx.Args().Len() == 0:
+				return c.usage("a command is needed")
+			}
+			return c.unknownCommand(ctx)
+		},
+	}
+	for _, command := range commands {
+		app.Commands = append(app.Commands, c.library(command))
+	}
+	return app.RunContext(ctx, append([]string{programName}, c.args...))
+}
+
+// library returns the command as the library wants it.
+func (c *call) library(command command) *cli.Command {
+	options := append(slices.Clone(command.options), c.globals()...)
+	isFlag := func(word string) bool {
+		return slices.ContainsFunc(options, func(o *option) bool { return word == "--"+o.name })
+	}
+	for _, o := range options {
+		o.isFlag = isFlag
+	}
+	return &cli.Command{
+		Name:            command.name,
+		HideHelp:        true,
+		HideHelpCommand: true,
+		Flags:           flagsOf(options),
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			c.name = command.name
+			return c.badFlags(err, options)
+		},
+		Action: func(ctx *cli.Context) error {
+			c.name = command.name
+			if c.help.on() {
+				return c.printHelp(command, options)
+			}
+			// The library ignores flags after an argument, so a command that took
+			// arguments would run without the flags that follow them.
+			if ctx.Args().Len() > 0 {
+				return c.usage("%q is left over; every value needs its flag before it", ctx.Args().First())
+			}
+			if err := settleAll(options, c.env); err != nil {
+				return c.usage("%w", err)
+			}
+			return command.run(ctx.Context)
+		},
+	}
+}
+
+func flagsOf(options []*option) []cli.Flag {
+	flags := make([]cli.Flag, len(options))
+	for i, o := range options {
+		flags[i] = o
+	}
+	return flags
+}
+
+// badFlags says in our words what the flag package found wrong.
+func (c *call) badFlags(err error, options []*option) error {
+	for _, o := range options {
+		if o.complaint != nil {
+			return c.usage("%w", o.complaint)
+		}
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+		near := cli.SuggestFlag(flagsOf(options), name, true)
+		if near == "" {
+			return c.usage("unknown flag %q", "--"+name)
+		}
+		return c.usage("unknown flag %q; did you mean %s?", "--"+name, near)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
+		return c.usage("--%s needs a value", name)
+	}
+	return c.usage("%w", err)
+}
+
+func (c *call) unknownCommand(ctx *cli.Context) error {
+	name := ctx.Args().First()
+	near := strings.TrimSpace(cli.SuggestCommand(ctx.App.Commands, name))
+	if near == "" || strings.Contains(near, "help") {
+		return c.usage("unknown command %q", name)
+	}
+	near = strings.ToLower(near[:1]) + near[1:]
+	return c.usage("unknown command %q; %s", name, near)
+}
+
+// usage is the error of a command line that cannot be run.
+func (c *call) usage(format string, args ...any) error {
+	try := []string{programName, "--help"}
+	if c.name != "" {
+		try = []string{programName, c.name, "--help"}
+	}
+	return &usageError{err: fmt.Errorf(format, args...), try: try}
+}
+
+// usageError is an invalid-request that never got to the ledger.
+type usageError struct {
+	err error
+	try []string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// asUsage returns the usage error in err's chain, or nil.
+func asUsage(err error) *usageError {
+	var u *usageError
+	errors.As(err, &u)
+	return u
+}
