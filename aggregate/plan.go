@@ -89,10 +89,9 @@ func (c Claimant) claim(resolving bool) (reserve []events.Event, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fingerprint := w.Identity().Fingerprint()
 	if standing == Pending || standing == Bound {
 		last := c.KeyState.last
-		if last.Withdrawal != w.requested.Withdrawal || last.Fingerprint != fingerprint {
+		if last.Withdrawal != w.requested.Withdrawal || !last.Fingerprint.Matches(w.Identity()) {
 			return nil, c.keyReused()
 		}
 		if standing == Pending {
@@ -100,7 +99,7 @@ func (c Claimant) claim(resolving bool) (reserve []events.Event, err error) {
 		}
 	}
 	return []events.Event{events.KeyReserved{
-		Tenant: c.Tenant, Key: c.Key, Withdrawal: w.requested.Withdrawal, Fingerprint: fingerprint, At: w.next,
+		Tenant: c.Tenant, Key: c.Key, Withdrawal: w.requested.Withdrawal, Fingerprint: w.Identity().Fingerprint(), At: w.next,
 	}}, nil
 }
 

@@ -152,7 +152,7 @@ func (w Withdrawal) apply(r events.Recorded, at time.Time) (Withdrawal, error) {
 		if w.claim != nil {
 			return impossible("the withdrawal is claimed")
 		}
-		if e.Fingerprint != w.Identity().Fingerprint() {
+		if !e.Fingerprint.Matches(w.Identity()) {
 			return impossible("the claim is for other details than were requested")
 		}
 		w.claim = &Claim{Key: e.Key, Fingerprint: e.Fingerprint, Revision: r.Revision, Since: at}

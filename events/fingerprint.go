@@ -27,6 +27,10 @@ func (i Identity) Fingerprint() Fingerprint {
 	return Fingerprint(fingerprintV1 + hex.EncodeToString(sum[:]))
 }
 
+// Matches reports whether the fingerprint is the identity's, in the version that the
+// fingerprint was made in, so that claims outlive a change of the algorithm.
+func (f Fingerprint) Matches(i Identity) bool { return f == i.Fingerprint() }
+
 // Differences names the fields in which two identities differ, in a fixed order. It
 // names them only: values never pass from one caller to another (A3).
 func (i Identity) Differences(other Identity) []string {

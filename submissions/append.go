@@ -70,10 +70,10 @@ func (c *core) append(ctx context.Context, s *subject, p aggregate.Plan, by By) 
 		return err
 	}
 	if len(p.Key) > 0 {
-		c.streams.keys.Add(appends[0].Stream, key)
+		key.remember(c.streams.keys)
 	}
 	if len(p.Withdrawal) > 0 {
-		c.streams.withdrawals.Add(appends[len(appends)-1].Stream, withdrawal)
+		withdrawal.remember(c.streams.withdrawals)
 	}
 	s.key, s.withdrawal = key, withdrawal
 	s.KeyState, s.Withdrawal = key.state, withdrawal.state
@@ -94,6 +94,7 @@ func stage[S state[S]](c *core, appends *[]eventlog.StreamAppend, f folded[S], p
 		if err := f.apply(recorded); err != nil {
 			return f, refusalOf(err)
 		}
+		f.bytes += len(stored.Data) + len(stored.Metadata)
 		a.Events = append(a.Events, eventlog.Event{ID: stored.ID, Type: stored.Type, Data: stored.Data, Metadata: stored.Metadata})
 	}
 	*appends = append(*appends, a)

@@ -88,8 +88,8 @@ func (a *attempt) run(ctx context.Context, s subject) (Outcome, error) {
 // clearly refused is unknown (A7): an error, a panic, a receipt without a reference. The
 // rail is somebody else's code, and so are its errors: whatever they do, they end here.
 func (a *attempt) call(ctx context.Context) (answer aggregate.Answer, cause error) {
-	if a.left <= 0 { // the claim took so long to record that it may be released already
-		return unanswered("the rail was not called: the attempt's deadline was over before it began", nil)
+	if ctx.Err() != nil { // past the deadline the claim may be somebody else's already
+		return unanswered("the rail was not called: "+context.Cause(ctx).Error(), context.Cause(ctx))
 	}
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,9 +11,13 @@ import (
 	"holdfast/events"
 )
 
-// remembered is how many folded streams of each kind are kept in memory. It bounds
-// memory, and changes no answer.
-const remembered = 4096
+// What is kept in memory of streams that were folded: how many of each kind, and how
+// many bytes of events a stream may have to be among them. It bounds memory, and changes
+// no answer.
+const (
+	remembered    = 4096
+	rememberBytes = 8 << 10
+)
 
 // streams reads streams and folds them. History never changes, so what was folded once
 // is remembered; the tail is read from the log every time, and whatever is decided is
@@ -30,6 +34,7 @@ type streams struct {
 type folded[S state[S]] struct {
 	state S
 	chain events.Chain
+	bytes int // of the events that were folded
 }
 
 type state[S any] interface {
@@ -77,9 +82,17 @@ func load[S state[S]](ctx context.Context, s *streams, cache *lru.Cache[string, 
 		}
 	}
 	if f.chain.Next() != known {
-		cache.Add(stream, f)
+		f.remember(cache)
 	}
 	return f, nil
+}
+
+func (f folded[S]) remember(cache *lru.Cache[string, folded[S]]) {
+	if f.bytes <= rememberBytes {
+		cache.Add(f.chain.Stream(), f)
+	} else {
+		cache.Remove(f.chain.Stream())
+	}
 }
 
 // read decodes and folds the stream's next event.
@@ -91,6 +104,7 @@ func (f *folded[S]) read(stored eventlog.Recorded) (events.Recorded, error) {
 	if err != nil {
 		return recorded, err
 	}
+	f.bytes += len(stored.Data) + len(stored.Metadata)
 	return recorded, f.apply(recorded)
 }
 
