@@ -85,7 +85,7 @@ func (p *paidOnce) secondClient(s *stage) {
 func timedOutAfter(s *stage) {
 	id := s.request("order-3", "30")
 	key := s.key("req-3")
-	r := s.run("submit", "--key", key, "--withdrawal", id, "--timeout", "300ms", "--fault", "timeout-after")
+	r := s.run("submit", "--key", key, "--withdrawal", id, "--timeout", "1s", "--fault", "timeout-after")
 	s.check("the outcome is unknown, and the client is told so", r.refused(5, "outcome-unknown"), r.String())
 	r = s.run("submit", "--key", key, "--withdrawal", id)
 	s.check("the same key is in flight, and is not sent again", r.refused(5, "in-flight") && r.fact("State") == "unknown", r.String())
@@ -115,7 +115,7 @@ func (s *stage) resolveFromBook(id, key string) {
 func timedOutBefore(s *stage) {
 	id := s.request("order-4", "40")
 	key := s.key("req-4")
-	submit := []string{"submit", "--key", key, "--withdrawal", id, "--timeout", "1s", "--fault", "timeout-before"}
+	submit := []string{"submit", "--key", key, "--withdrawal", id, "--timeout", "2s", "--fault", "timeout-before"}
 	release := []string{"release", "--key", key, "--reason", "timed out", "--evidence", "not in the rail's book", "--confirm", id[len(id)-tokenLength:]}
 	s.show(submit, " &")
 	wait := s.start(submit...)

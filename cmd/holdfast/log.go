@@ -3,23 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"holdfast/eventlog"
-	"holdfast/eventlog/memory"
-	"holdfast/eventlog/sqlite"
+	"holdfast/eventlog/engines"
 )
 
-// openLog opens the log that a URL names.
+// openLog opens the log that a URL names. Only a command that creates one makes a log
+// that is not there. A log in memory is always new: it has nothing to read, and says so
+// as any empty log does.
 func openLog(ctx context.Context, url string, a access) (eventlog.Log, error) {
-	scheme, rest, ok := strings.Cut(url, ":")
-	switch {
-	case ok && scheme == "sqlite":
-		return sqlite.Open(ctx, rest, &sqlite.Options{ReadOnly: a == reads, MustExist: a == writes})
-	case ok && scheme == "memory" && rest == "":
-		return memory.New(), nil
+	if url == "memory:" {
+		a = creates
 	}
-	return nil, &eventlog.OpenError{Path: url, Reason: "no engine has this scheme", Try: "write sqlite:FILE"}
+	return engines.Open(ctx, url, &engines.Options{ReadOnly: a == reads, MustExist: a != creates})
 }
 
 // head returns how many events a log has, and false where its positions do not say. It

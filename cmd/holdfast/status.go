@@ -113,10 +113,11 @@ func (d statusDocument) page(p *page, s submissions.Status) {
 	if s.Claim != nil && s.Claim.Attempt != nil {
 		a := s.Claim.Attempt
 		p.fact("Attempt", fmt.Sprintf("%d, by rail %s, started %s", a.Number, a.Rail, p.since(a.Started)))
-		if a.Reported == "" {
-			p.fact("Deadline", p.until(a.Deadline))
-		} else {
+		switch {
+		case a.Reported != "":
 			p.fact("Attempt ended", fmt.Sprintf("%s, at %s: %s", a.Reported, p.since(a.Ended), legible(a.Detail)))
+		case s.Outcome == nil:
+			p.fact("Deadline", p.until(a.Deadline))
 		}
 	}
 	d.disputePage(p)

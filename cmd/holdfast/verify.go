@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast/aggregate"
 	"holdfast/audit"
 	"holdfast/eventlog"
+	"holdfast/events"
 )
 
 // verifyDocument is the result of verify.
@@ -37,7 +39,11 @@ func (c *call) verify() command {
 		run: func(ctx context.Context) error {
 			return c.withLog(ctx, reads, func(log eventlog.Log) error {
 				report, err := c.audited(ctx, log)
-				if err != nil {
+				var damaged *eventlog.Damaged
+				switch {
+				case errors.As(err, &damaged): // reading ended there, which is a finding like the others
+					report.Findings = append(report.Findings, endOfReading(damaged))
+				case err != nil:
 					return fmt.Errorf("the log could not be read to its end: %w", err)
 				}
 				if err := c.printReport(report); err != nil || report.Clean() {
@@ -48,6 +54,15 @@ func (c *call) verify() command {
 			})
 		},
 	}
+}
+
+// endOfReading is the finding that the log cannot be read beyond some place.
+func endOfReading(d *eventlog.Damaged) audit.Finding {
+	f := audit.Finding{Code: string(events.FaultTruncated), Stream: d.Stream, Reason: d.Reason + "; nothing after it was looked at"}
+	if d.Stream == eventlog.WholeLog {
+		f.Stream = ""
+	}
+	return f
 }
 
 // audited verifies the log and shows how far it is.
