@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -54,7 +55,7 @@ func TestContract(t *testing.T) { golden(t, "testdata/contract.golden", "--json"
 // TestPages shows what a person sees, so that a change to it is seen as well.
 func TestPages(t *testing.T) { golden(t, "testdata/pages.golden") }
 
-// golden plays the contract's story on a clock that counts, and compares.
+// golden plays the contract's story a second for each command, and compares.
 func golden(t *testing.T, file string, flags ...string) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -71,6 +72,7 @@ func golden(t *testing.T, file string, flags ...string) {
 			line = strings.ReplaceAll(line, "W"+string(rune('1'+i)), id)
 		}
 		args := append(words(line), flags...)
+		p.clock = p.clock.Add(time.Second) // all of a command happens at once
 		r := p.run(t, args...)
 		got.WriteString("$ " + shell.Join(append([]string{programName}, args...)...) + "\n" + r.stdout)
 		if r.stderr != "" {

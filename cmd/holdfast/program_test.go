@@ -18,8 +18,9 @@ import (
 	"holdfast/rail/simulated"
 )
 
-// testProgram is a program within the test's process, in a folder of its own, with a
-// clock that only moves when it is looked at, and ids and references that count.
+// testProgram is a program within the test's process, in a folder of its own. Once it is
+// deterministic its clock only moves when a test moves it, and its ids and references
+// count.
 type testProgram struct {
 	*program
 	dir, log, rail string
@@ -48,10 +49,7 @@ func newTestProgram(t *testing.T) *testProgram {
 // deterministic makes everything the program says the same each time.
 func (p *testProgram) deterministic() {
 	ids, references := uint64(0), 0
-	p.now = func() time.Time {
-		p.clock = p.clock.Add(time.Millisecond)
-		return p.clock
-	}
+	p.now = func() time.Time { return p.clock }
 	p.newID = func() (id uuid.UUID) {
 		ids++
 		binary.BigEndian.PutUint64(id[8:], ids)
