@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	// cacheWriter and cacheReader are page caches in KiB, as SQLite wants them.
-	cacheWriter = 64 << 10
+	// cacheWriter and cacheReader are page caches in KiB, as SQLite wants them. More
+	// for the writer measured slower: SQLite goes over the whole table of cached
+	// pages at every commit.
+	cacheWriter = 16 << 10
 	cacheReader = 8 << 10
 
 	// walLimit is the size in bytes to which a write-ahead log that had to grow

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -59,6 +60,8 @@ func TestManyProcesses(t *testing.T) {
 	}
 	log := open(t, path, nil) // a ninth
 	results := make([][]acknowledged, processes)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var group sync.WaitGroup
 	for i, c := range children {
 		group.Go(func() {
@@ -67,11 +70,12 @@ func TestManyProcesses(t *testing.T) {
 			}
 			if err := c.cmd.Wait(); err != nil {
 				t.Errorf("child %d: %v: %s", i, err, &c.errors)
+				cancel() // what is waited for below will not come
 			}
 		})
 	}
 	want := eventlog.Position(1)
-	for recorded, err := range log.Follow(t.Context(), eventlog.Start) {
+	for recorded, err := range log.Follow(ctx, eventlog.Start) {
 		if err != nil || recorded.Position != want {
 			t.Fatalf("Follow yields position %d, %v, want %d", recorded.Position, err, want)
 		}

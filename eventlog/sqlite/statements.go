@@ -11,7 +11,7 @@ import (
 
 // insertSizes are the numbers of rows that one INSERT may carry. A statement with
 // several rows keeps its place in the tree and so costs less per row.
-var insertSizes = [...]int{16, 4, 2, 1}
+var insertSizes = [...]int{4, 2, 1}
 
 // headWindow is how many events at the end of a stream are looked at when its head is
 // asked: a stream that is not longer than this is checked as a whole for every append.
