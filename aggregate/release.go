@@ -39,7 +39,7 @@ func Release(cmd ReleaseCommand, c Claimant) (Plan, error) {
 	if w.outcome != nil {
 		return Plan{}, c.alreadyResolved()
 	}
-	if until, running := w.claim.runningUntil(c.Now, cmd.Margin); running {
+	if until, running := w.claim.RunningUntil(c.Now, cmd.Margin); running {
 		r := refuse(CodeAttemptRunning, "the attempt under key %s may still be running; it can be released from %s on",
 			events.Quote(string(c.Key)), events.At(until))
 		r.Key, r.Withdrawal, r.Until = c.Key, w.requested.Withdrawal, until

@@ -57,13 +57,16 @@ func (c Claim) state(now time.Time) (State, time.Time) {
 	return StateUnknown, a.Deadline
 }
 
-// runningUntil returns when the claim's attempt must no longer be taken for running,
-// and false when it is over: there is none, or it has reported. The margin is for
-// clocks that disagree (B4).
-func (c Claim) runningUntil(now time.Time, margin time.Duration) (time.Time, bool) {
+// RunningUntil returns until when the claim's attempt must be taken for running, and
+// false when it is over: there is none, it has reported, or its deadline and the margin
+// for clocks that disagree have passed (B4).
+func (c Claim) RunningUntil(now time.Time, margin time.Duration) (time.Time, bool) {
 	if c.Attempt == nil || c.Attempt.Reported != "" {
 		return time.Time{}, false
 	}
 	until := c.Attempt.Deadline.Add(max(margin, 0))
-	return until, now.Before(until)
+	if !now.Before(until) {
+		return time.Time{}, false
+	}
+	return until, true
 }

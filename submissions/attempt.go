@@ -23,7 +23,6 @@ type attempt struct {
 	send    rail.Sender
 	key     events.RequestKey
 	payment rail.Payment
-	since   time.Time // when the claim was taken
 	left    time.Duration
 }
 
@@ -31,7 +30,7 @@ func (c *core) newAttempt(s subject, by By, send rail.Sender) *attempt {
 	claim, _ := s.Withdrawal.Claim()
 	requested, _, _ := s.Withdrawal.Requested()
 	return &attempt{
-		core: c, by: by, send: send, key: s.Key, since: claim.Since, left: claim.Attempt.Deadline.Sub(c.Clock()),
+		core: c, by: by, send: send, key: s.Key, left: claim.Attempt.Deadline.Sub(c.Clock()),
 		payment: rail.Payment{
 			Withdrawal: requested.Withdrawal, Account: requested.Account, Amount: requested.Amount,
 			Currency: requested.Currency, Destination: requested.Destination,
@@ -178,7 +177,7 @@ func (a *attempt) told(w aggregate.Withdrawal, answer aggregate.Answer, cause er
 func (a *attempt) unknown(cause error) *Refusal {
 	return &Refusal{
 		Code: aggregate.CodeOutcomeUnknown, Withdrawal: a.payment.Withdrawal, Key: a.key,
-		State: aggregate.StateUnknown, Since: a.since, Cause: cause,
+		State: aggregate.StateUnknown, Since: a.Clock(), Cause: cause,
 		Message: "the send did not end with an answer, and the money may have left; the claim stands",
 	}
 }

@@ -23,6 +23,9 @@ type Status struct {
 	Since time.Time
 	// Claim is the live claim; nil when nobody holds the withdrawal.
 	Claim *aggregate.Claim
+	// ReleaseFrom is when the claim can be released at the earliest, because its attempt
+	// may be running until then; zero when that is not the matter.
+	ReleaseFrom time.Time
 	// Outcome is the outcome; nil while there is none.
 	Outcome *aggregate.Outcome
 	// Dispute is the open dispute; nil when there is none.
@@ -59,12 +62,15 @@ func (c *core) status(w aggregate.Withdrawal) Status {
 		Amount: r.Amount, Currency: r.Currency, Destination: r.Destination, RequestedAt: at,
 		PastClaims: w.PastClaims(), Revision: w.Next() - 1,
 	}
-	s.State, s.Since = w.State(c.Clock())
+	now := c.Clock()
+	s.State, s.Since = w.State(now)
 	if claim, ok := w.Claim(); ok {
 		s.Claim = &claim
 	}
 	if outcome, ok := w.Outcome(); ok {
 		s.Outcome = &outcome
+	} else if s.Claim != nil {
+		s.ReleaseFrom, _ = s.Claim.RunningUntil(now, c.ClockMargin)
 	}
 	if dispute, ok := w.Dispute(); ok {
 		s.Dispute = &dispute

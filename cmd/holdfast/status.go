@@ -33,9 +33,7 @@ func (c *call) status(s submissions.Status) statusDocument {
 	for _, past := range s.PastClaims {
 		d.PastClaims = append(d.PastClaims, newPastClaimDocument(past))
 	}
-	var from time.Time
-	d.Actions, from = actions(s, c.now())
-	d.ReleaseFrom = stamp(from)
+	d.Actions, d.ReleaseFrom = actions(s), stamp(s.ReleaseFrom)
 	return d
 }
 
@@ -57,30 +55,23 @@ func newPastClaimDocument(p aggregate.PastClaim) pastClaimDocument {
 	}
 }
 
-// actions returns what can be done about a withdrawal, and from when on it can be
-// released where that is not yet so. It is advice; the ledger decides.
-func actions(s submissions.Status, now time.Time) (can []string, releaseFrom time.Time) {
+// actions returns what can be done about a withdrawal. It is advice; the ledger decides.
+func actions(s submissions.Status) []string {
 	switch {
 	case s.Dispute != nil:
-		return []string{"resolve"}, time.Time{}
+		return []string{"resolve"}
 	case s.State == aggregate.StateRequested:
-		return []string{"submit"}, time.Time{}
+		return []string{"submit"}
 	case s.State == aggregate.StateClaimed:
-		return []string{"submit", "release", "resolve"}, time.Time{}
+		return []string{"submit", "release", "resolve"}
 	case s.State == aggregate.StateRefused:
-		return []string{"release", "resolve"}, time.Time{}
-	case !s.State.InFlight():
-		return []string{}, time.Time{}
+		return []string{"release", "resolve"}
+	case s.State == aggregate.StateSending:
+		return []string{"wait", "resolve", "release"}
+	case s.State == aggregate.StateUnknown:
+		return []string{"resolve", "release"}
 	}
-	if a := s.Claim.Attempt; a.Reported == "" {
-		if from := a.Deadline.Add(submissions.DefaultClockMargin); now.Before(from) {
-			releaseFrom = from
-		}
-	}
-	if s.State == aggregate.StateSending {
-		return []string{"wait", "resolve", "release"}, releaseFrom
-	}
-	return []string{"resolve", "release"}, releaseFrom
+	return []string{}
 }
 
 // advice is what can be done, for a person.
