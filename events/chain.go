@@ -87,12 +87,9 @@ func (c *Chain) Read(s Stored) (Recorded, error) {
 		}
 		return fault(FaultGap, "revision %d was to come next", c.next)
 	}
-	claimed, actual, err := s.unseal()
+	digest, err := s.unseal()
 	if err != nil {
-		return fault(FaultContent, "%v", err)
-	}
-	if claimed != actual {
-		return fault(FaultContent, "the bytes of %s do not have the digest that they were written with", s.Type)
+		return fault(FaultContent, "%s: %v", s.Type, err)
 	}
 	var m Metadata
 	if err := unmarshalStrict(s.Metadata, &m); err != nil {
@@ -108,7 +105,7 @@ func (c *Chain) Read(s Stored) (Recorded, error) {
 	if err != nil {
 		return fault(kind, "%v", err)
 	}
-	c.next, c.prev = c.next+1, actual
+	c.next, c.prev = c.next+1, digest
 	return Recorded{Stream: s.Stream, Revision: s.Revision, ID: s.ID, Event: e, Metadata: m}, nil
 }
 

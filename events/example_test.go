@@ -27,7 +27,7 @@ func ExampleChain() {
 	// Output:
 	// {"key":"req-1","reason":"looked","evidence":"statement 7"} <nil>
 	// true ann <nil>
-	// stream withdrawal-1, revision 0: content-changed: the bytes of Released do not have the digest that they were written with
+	// stream withdrawal-1, revision 0: content-changed: Released: its bytes do not have the digest that they were written with
 }
 
 func ExampleParseAmount() {

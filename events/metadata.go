@@ -58,48 +58,90 @@ const (
 	digestWidth = 2 * sha256.Size
 )
 
-// seal marshals the metadata and closes it with the digest of the whole event.
+// seal writes the metadata down and closes it with the digest of the whole event.
 func (m Metadata) seal(s *Stored) (stored []byte, digest string, err error) {
-	m.Digest = ""
-	open, err := json.Marshal(m)
-	if err != nil {
+	if stored, err = m.appendOpen(make([]byte, 0, 512)); err != nil {
 		return nil, "", err
 	}
-	open = open[:len(open)-1] // the closing brace
-	digest = s.digest(open)
-	stored = make([]byte, 0, len(open)+len(digestMark)+digestWidth+len(digestEnd))
-	stored = append(stored, open...)
+	sum := s.digest(stored)
 	stored = append(stored, digestMark...)
-	stored = append(stored, digest...)
+	stored = hex.AppendEncode(stored, sum[:])
+	digest = string(stored[len(stored)-digestWidth:])
 	return append(stored, digestEnd...), digest, nil
 }
 
-// unseal returns the digest that the stored event claims and the one that its bytes
-// have.
-func (s *Stored) unseal() (claimed, actual string, err error) {
+// appendOpen appends the metadata as json.Marshal writes it, without the digest and
+// without the closing brace.
+func (m Metadata) appendOpen(to []byte) ([]byte, error) {
+	recordedAt, err := m.RecordedAt.MarshalText()
+	if err != nil {
+		return nil, err
+	}
+	to = append(to, `{"schema":`...)
+	to = strconv.AppendInt(to, int64(m.Schema), 10)
+	to = append(to, `,"recorded_at":"`...)
+	to = append(to, recordedAt...)
+	to = append(to, `","actor":`...)
+	if to, err = appendString(to, m.Actor); err != nil {
+		return nil, err
+	}
+	for _, f := range []struct{ name, value string }{
+		{`,"correlation_id":`, m.CorrelationID}, {`,"causation_id":`, m.CausationID},
+		{`,"traceparent":`, m.Traceparent}, {`,"prev":`, m.Prev},
+	} {
+		if f.value == "" {
+			continue
+		}
+		to = append(to, f.name...)
+		if to, err = appendString(to, f.value); err != nil {
+			return nil, err
+		}
+	}
+	return to, nil
+}
+
+// appendString appends a JSON string, as json.Marshal writes it.
+func appendString(to []byte, s string) ([]byte, error) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			quoted, err := json.Marshal(s)
+			return append(to, quoted...), err
+		}
+	}
+	to = append(to, '"')
+	to = append(to, s...)
+	return append(to, '"'), nil
+}
+
+// unseal returns the digest that the event's bytes have, in hexadecimal. It returns an
+// error when the event claims another one, or none.
+func (s *Stored) unseal() (digest string, err error) {
 	open := len(s.Metadata) - len(digestMark) - digestWidth - len(digestEnd)
 	if open < 1 || !bytes.HasPrefix(s.Metadata[open:], []byte(digestMark)) || !bytes.HasSuffix(s.Metadata, []byte(digestEnd)) {
-		return "", "", errors.New("its metadata does not end in a digest")
+		return "", errors.New("its metadata does not end in a digest")
 	}
-	claimed = string(s.Metadata[open+len(digestMark) : open+len(digestMark)+digestWidth])
-	return claimed, s.digest(s.Metadata[:open]), nil
+	sum := s.digest(s.Metadata[:open])
+	digest = hex.EncodeToString(sum[:])
+	if digest != string(s.Metadata[open+len(digestMark):open+len(digestMark)+digestWidth]) {
+		return "", errors.New("its bytes do not have the digest that they were written with")
+	}
+	return digest, nil
 }
 
 // digest is SHA-256 over the event's place and content: stream, revision (decimal), id
 // (hexadecimal), type, data, and the metadata up to the digest itself, each preceded by
 // its length.
-func (s *Stored) digest(openMetadata []byte) string {
+func (s *Stored) digest(openMetadata []byte) [sha256.Size]byte {
 	var room [2048]byte // enough for nearly every event, and not on the heap
-	var number [20]byte
+	var text [32]byte
 	input := appendField(room[:0], "holdfast/event/v1")
 	input = appendField(input, s.Stream)
-	input = appendField(input, strconv.AppendUint(number[:0], s.Revision, 10))
-	input = appendField(input, hex.EncodeToString(s.ID[:]))
+	input = appendField(input, strconv.AppendUint(text[:0], s.Revision, 10))
+	input = appendField(input, hex.AppendEncode(text[:0], s.ID[:]))
 	input = appendField(input, s.Type)
 	input = appendField(input, s.Data)
 	input = appendField(input, openMetadata)
-	sum := sha256.Sum256(input)
-	return hex.EncodeToString(sum[:])
+	return sha256.Sum256(input)
 }
 
 // unmarshalStrict is json.Unmarshal that refuses unknown fields and trailing text:

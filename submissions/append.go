@@ -10,26 +10,33 @@ import (
 	"holdfast/events"
 )
 
-// subject is what a command acts on, as it was read: the claimant to decide for, and
-// the streams to append to.
+// subject is what a command acts on, as it was read: a key, a withdrawal, and the
+// withdrawal that the key's last reservation points at.
 type subject struct {
-	aggregate.Claimant
+	now        time.Time
 	key        folded[aggregate.RequestKey]
 	withdrawal folded[aggregate.Withdrawal]
+	reserved   aggregate.Withdrawal
+}
+
+// claimant is the subject as decisions see it.
+func (l *Ledger) claimant(k events.RequestKey, s *subject) aggregate.Claimant {
+	return aggregate.Claimant{
+		Tenant: l.tenant, Key: k, Now: s.now, KeyState: s.key.state, Withdrawal: s.withdrawal.state, Reserved: s.reserved,
+	}
 }
 
 // read reads a key, then a withdrawal, then the withdrawal that the key's last
 // reservation points at. The order is the protocol's: a withdrawal is never older than
 // the reservations that were read before it.
-func (l *Ledger) read(ctx context.Context, k events.RequestKey, id events.WithdrawalID) (subject, error) {
-	s := subject{Claimant: aggregate.Claimant{Tenant: l.tenant, Key: k, Now: l.Clock()}}
-	var err error
+func (l *Ledger) read(ctx context.Context, k events.RequestKey, id events.WithdrawalID) (s subject, err error) {
+	s.now = l.Clock()
 	if k != "" { // a request has no key
 		if s.key, err = l.streams.key(ctx, l.tenant, k); err != nil {
 			return s, err
 		}
 	}
-	reserved, ok := s.key.state.Reserved()
+	reserved, used := s.key.state.Reserved()
 	if id == "" {
 		id = reserved // a command that names the key alone is about what the key stands for
 	}
@@ -38,28 +45,47 @@ func (l *Ledger) read(ctx context.Context, k events.RequestKey, id events.Withdr
 			return s, err
 		}
 	}
-	s.KeyState, s.Withdrawal, s.Reserved = s.key.state, s.withdrawal.state, s.withdrawal.state
-	if ok && reserved != id {
+	s.reserved = s.withdrawal.state
+	if used && reserved != id {
 		other, err := l.streams.withdrawal(ctx, reserved)
 		if err != nil {
 			return s, err
 		}
-		s.Reserved = other.state
+		s.reserved = other.state
 	}
 	return s, nil
 }
 
-// append writes a plan at the revisions that it was decided at, and moves the subject
-// on to the state that follows. It returns errConflict when the plan has to be decided
+// recall is read from memory alone: a guess at what the log holds. What is not
+// remembered is taken for not there.
+func (l *Ledger) recall(k events.RequestKey, id events.WithdrawalID) (s subject) {
+	s.now = l.Clock()
+	if k != "" {
+		s.key = recall(l.streams, l.streams.keys, k.Stream(l.tenant))
+	}
+	s.withdrawal = recall(l.streams, l.streams.withdrawals, id.Stream())
+	return s
+}
+
+// proven reports whether a plan that was decided from a guess can be appended: its
+// append is then at the head of every stream that it was decided from, and goes through
+// only if the guess was right. A key that was used before points at further streams.
+func (s *subject) proven(k events.RequestKey, p aggregate.Plan) bool {
+	_, used := s.key.state.Reserved()
+	return len(p.Withdrawal) > 0 && !used && (k == "" || len(p.Key) > 0)
+}
+
+// append writes a plan at the revisions that it was decided at, and moves the streams on
+// to the state that follows. It returns errConflict when the plan has to be decided
 // again, and a refusal otherwise.
-func (c *core) append(ctx context.Context, s *subject, p aggregate.Plan, by By) error {
-	now := c.Clock()
-	var appends []eventlog.StreamAppend
-	key, err := stage(c, &appends, s.key, p.Key, by.metadata(now))
+func (c *core) append(ctx context.Context, key *folded[aggregate.RequestKey], withdrawal *folded[aggregate.Withdrawal], p aggregate.Plan, by By) error {
+	m := by.metadata(c.Clock())
+	appends := make([]eventlog.StreamAppend, 0, 2)
+	nextKey, err := stage(c, &appends, *key, p.Key, m)
 	if err != nil {
 		return err
 	}
-	withdrawal, err := stage(c, &appends, s.withdrawal, p.Withdrawal, by.metadata(now))
+	next, err := stage(c, &appends, *withdrawal, p.Withdrawal, m)
 	if err != nil {
 		return err
 	}
@@ -70,13 +96,12 @@ func (c *core) append(ctx context.Context, s *subject, p aggregate.Plan, by By) 
 		return err
 	}
 	if len(p.Key) > 0 {
-		key.remember(c.streams.keys)
+		nextKey.remember(c.streams.keys)
 	}
 	if len(p.Withdrawal) > 0 {
-		withdrawal.remember(c.streams.withdrawals)
+		next.remember(c.streams.withdrawals)
 	}
-	s.key, s.withdrawal = key, withdrawal
-	s.KeyState, s.Withdrawal = key.state, withdrawal.state
+	*key, *withdrawal = nextKey, next
 	return nil
 }
 
@@ -85,7 +110,7 @@ func stage[S state[S]](c *core, appends *[]eventlog.StreamAppend, f folded[S], p
 	if len(planned) == 0 {
 		return f, nil
 	}
-	a := eventlog.StreamAppend{Stream: f.chain.Stream(), At: f.chain.Next()}
+	a := eventlog.StreamAppend{Stream: f.chain.Stream(), At: f.chain.Next(), Events: make([]eventlog.Event, 0, len(planned))}
 	for _, e := range planned {
 		stored, recorded, err := f.chain.Append(c.NewID(), e, m)
 		if err != nil {
@@ -131,24 +156,35 @@ func (c *core) write(ctx context.Context, appends []eventlog.StreamAppend) error
 // decide reads, decides and appends until no other command comes in between. The
 // subject it returns is as it was after the append, with the plan that was appended,
 // which is empty when there was nothing to write.
+//
+// The first decision is made from memory, because most commands come shortly after
+// another one of this process about the same withdrawal. It counts only if the append
+// proves it; a refusal or a replay is never told without a look at the log.
 func (l *Ledger) decide(ctx context.Context, k events.RequestKey, id events.WithdrawalID, by By,
 	decision func(aggregate.Claimant) (aggregate.Plan, error)) (subject, aggregate.Plan, error) {
+	if s := l.recall(k, id); id != "" {
+		if plan, err := decision(l.claimant(k, &s)); err == nil && s.proven(k, plan) {
+			if err := l.append(ctx, &s.key, &s.withdrawal, plan, by); !errors.Is(err, errConflict) {
+				return s, plan, err
+			}
+		}
+	}
 	for range maxRounds {
 		s, err := l.read(ctx, k, id)
 		if err != nil {
 			return s, aggregate.Plan{}, err
 		}
-		plan, err := decision(s.Claimant)
+		plan, err := decision(l.claimant(k, &s))
 		if err != nil {
 			return s, aggregate.Plan{}, refusalOf(err)
 		}
 		if plan.Empty() {
 			return s, plan, nil
 		}
-		if err = l.append(ctx, &s, plan, by); err == nil || !errors.Is(err, errConflict) {
+		if err = l.append(ctx, &s.key, &s.withdrawal, plan, by); err == nil || !errors.Is(err, errConflict) {
 			return s, plan, err
 		}
-		if err := ctx.Err(); err != nil {
+		if ctx.Err() != nil {
 			return s, aggregate.Plan{}, unavailable(context.Cause(ctx))
 		}
 	}

@@ -26,11 +26,11 @@ type attempt struct {
 	left    time.Duration
 }
 
-func (c *core) newAttempt(s subject, by By, send rail.Sender) *attempt {
-	claim, _ := s.Withdrawal.Claim()
-	requested, _, _ := s.Withdrawal.Requested()
+func (c *core) newAttempt(key events.RequestKey, w aggregate.Withdrawal, by By, send rail.Sender) *attempt {
+	claim, _ := w.Claim()
+	requested, _, _ := w.Requested()
 	return &attempt{
-		core: c, by: by, send: send, key: s.Key, left: claim.Attempt.Deadline.Sub(c.Clock()),
+		core: c, by: by, send: send, key: key, left: claim.Attempt.Deadline.Sub(c.Clock()),
 		payment: rail.Payment{
 			Withdrawal: requested.Withdrawal, Account: requested.Account, Amount: requested.Amount,
 			Currency: requested.Currency, Destination: requested.Destination,
@@ -51,7 +51,7 @@ var errAttemptOver = errors.New("the attempt's deadline is over")
 // run calls the rail and records its answer, and returns what came of it. It returns
 // before the rail does when the context, or the attempt's time, is over; the rest then
 // happens without the caller.
-func (a *attempt) run(ctx context.Context, s subject) (Outcome, error) {
+func (a *attempt) run(ctx context.Context, w folded[aggregate.Withdrawal]) (Outcome, error) {
 	sending, cancel := context.WithTimeoutCause(ctx, a.left, errAttemptOver)
 	done := make(chan ended, 1)
 	a.running.Add(1)
@@ -61,7 +61,7 @@ func (a *attempt) run(ctx context.Context, s subject) (Outcome, error) {
 		// Recorded even when the rail ends this goroutine (runtime.Goexit).
 		answer, cause := unanswered("the rail ended its goroutine without an answer", nil)
 		defer func() {
-			outcome, err := a.record(context.WithoutCancel(ctx), s, answer, cause)
+			outcome, err := a.record(context.WithoutCancel(ctx), w, answer, cause)
 			done <- ended{outcome, err}
 		}()
 		answer, cause = a.call(sending)
@@ -124,22 +124,21 @@ func unanswered(why string, cause error) (aggregate.Answer, error) {
 // record writes the rail's answer down: at the revision that follows the claim, or, when
 // the stream has moved on, as whatever it then is (B7). The answer of a rail is never
 // given up while the log may still take it.
-func (a *attempt) record(ctx context.Context, s subject, answer aggregate.Answer, cause error) (Outcome, error) {
+func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], answer aggregate.Answer, cause error) (Outcome, error) {
 	err := errConflict
 	for range maxRounds {
-		event := aggregate.Report(s.Withdrawal, a.key, a.payment.Attempt, answer)
-		err = a.append(ctx, &s, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
+		event := aggregate.Report(w.state, a.key, a.payment.Attempt, answer)
+		err = a.append(ctx, &folded[aggregate.RequestKey]{}, &w, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
 		if err == nil {
 			_, late := event.(events.LateOutcomeReported)
-			return a.told(s.Withdrawal, answer, cause, late)
+			return a.told(w.state, answer, cause, late)
 		}
 		if !errors.Is(err, errConflict) {
 			break
 		}
-		if s.withdrawal, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err != nil {
+		if w, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err != nil {
 			break
 		}
-		s.Withdrawal = s.withdrawal.state
 	}
 	a.Logger.Error("a rail's answer could not be recorded", "withdrawal", a.payment.Withdrawal, "key", a.key,
 		"result", answer.Result, "reference", answer.Reference, "detail", answer.Detail, "error", err)

@@ -35,7 +35,7 @@ func (l *Ledger) Release(ctx context.Context, key events.RequestKey, r Release) 
 	if err != nil {
 		return Status{}, err
 	}
-	return l.status(subject.Withdrawal), nil
+	return l.status(subject.withdrawal.state), nil
 }
 
 // person refuses a word that nobody stands behind (B6).

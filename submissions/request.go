@@ -43,5 +43,5 @@ func (l *Ledger) Request(ctx context.Context, r Request) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	return l.status(subject.Withdrawal), nil
+	return l.status(subject.withdrawal.state), nil
 }

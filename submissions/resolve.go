@@ -55,6 +55,6 @@ func (l *Ledger) Resolve(ctx context.Context, key events.RequestKey, r Resolutio
 	if err != nil {
 		return Outcome{}, err
 	}
-	outcome, _ := subject.Withdrawal.Outcome()
+	outcome, _ := subject.withdrawal.state.Outcome()
 	return Outcome{Outcome: outcome, Replayed: plan.Empty()}, nil
 }

@@ -90,10 +90,10 @@ func (l *Ledger) Outcome(ctx context.Context, key events.RequestKey) (Status, er
 	if err != nil {
 		return Status{}, err
 	}
-	if err := s.Bound(); err != nil {
+	if err := l.claimant(key, &s).Bound(); err != nil {
 		return Status{}, refusalOf(err)
 	}
-	return l.status(s.Withdrawal), nil
+	return l.status(s.withdrawal.state), nil
 }
 
 // ClaimedBy returns the truth about a withdrawal: who holds it, who held it before, and
@@ -115,5 +115,5 @@ func (l *Ledger) requested(ctx context.Context, id events.WithdrawalID) (aggrega
 	if err != nil {
 		return aggregate.Withdrawal{}, err
 	}
-	return s.Withdrawal, s.Known(id)
+	return s.withdrawal.state, l.claimant("", &s).Known(id)
 }

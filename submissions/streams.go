@@ -67,10 +67,7 @@ func (s *streams) forget(stream string) {
 // load folds a stream to its head. A stream that is not sound is a damaged refusal
 // (D5); a log that cannot be read, an unavailable one.
 func load[S state[S]](ctx context.Context, s *streams, cache *lru.Cache[string, folded[S]], stream string) (folded[S], error) {
-	f, ok := cache.Get(stream)
-	if !ok {
-		f.chain = s.codec.Chain(stream)
-	}
+	f := recall(s, cache, stream)
 	known := f.chain.Next()
 	for stored, err := range s.log.ReadStream(ctx, stream, known) {
 		if err == nil {
@@ -85,6 +82,15 @@ func load[S state[S]](ctx context.Context, s *streams, cache *lru.Cache[string, 
 		f.remember(cache)
 	}
 	return f, nil
+}
+
+// recall returns what is remembered of a stream: nothing at all, at least.
+func recall[S state[S]](s *streams, cache *lru.Cache[string, folded[S]], stream string) folded[S] {
+	f, ok := cache.Get(stream)
+	if !ok {
+		f.chain = s.codec.Chain(stream)
+	}
+	return f
 }
 
 func (f folded[S]) remember(cache *lru.Cache[string, folded[S]]) {

@@ -89,8 +89,8 @@ func (l *Ledger) Submit(ctx context.Context, key events.RequestKey, id events.Wi
 		return Outcome{}, err
 	}
 	if plan.Empty() {
-		outcome, _ := subject.Withdrawal.Outcome()
+		outcome, _ := subject.withdrawal.state.Outcome()
 		return Outcome{Outcome: outcome, Replayed: true}, nil
 	}
-	return l.newAttempt(subject, o.By, send).run(ctx, subject)
+	return l.newAttempt(key, subject.withdrawal.state, o.By, send).run(ctx, subject.withdrawal)
 }

@@ -25,6 +25,7 @@ type checkpointer struct {
 	// limit is the number of pages from which on it acts.
 	limit   int64
 	commits int
+	room    room
 }
 
 func newCheckpointer(conn *sqlite.Conn) (*checkpointer, error) {
@@ -46,9 +47,12 @@ func (c *checkpointer) consider() {
 		return
 	}
 	c.commits = 0
-	if pages, moved := pagesOf(c.size); pages-moved >= c.limit {
+	pages, moved := pagesOf(c.size)
+	if pages-moved >= c.limit {
 		c.finish()
+		return
 	}
+	c.room.ensure(pages)
 }
 
 // finish moves what can be moved without waiting for anybody.

@@ -53,6 +53,7 @@ func (w *writer) connect(ctx context.Context) error {
 		conn.Close()
 		return w.place.explain(err)
 	}
+	check.room = room{path: w.place.path + "-wal", begin: sql.begin, rollback: sql.rollback}
 	w.conn, w.sql, w.checkpoint = conn, sql, check
 	w.batch = &batch{sql: sql, names: newNames()}
 	return nil
