@@ -15,6 +15,9 @@ type ReleaseCommand struct {
 	// Margin is for clocks that disagree: until the attempt's deadline is that long
 	// ago, the attempt may still be running. Negative means none.
 	Margin time.Duration
+	// Seen is the number of events that the withdrawal had when the person looked; 0
+	// when that is not stated. A word about less than there is now is refused.
+	Seen uint64
 }
 
 // Validate returns an invalid-request refusal that says everything that is malformed,
@@ -39,6 +42,9 @@ func Release(cmd ReleaseCommand, c Claimant) (Plan, error) {
 	if w.outcome != nil {
 		return Plan{}, c.alreadyResolved()
 	}
+	if err := c.unseen(cmd.Seen); err != nil {
+		return Plan{}, err
+	}
 	if until, running := w.claim.RunningUntil(c.Now, cmd.Margin); running {
 		r := refuse(CodeAttemptRunning, "the attempt under key %s may still be running; it can be released from %s on",
 			events.Quote(string(c.Key)), events.At(until))
@@ -47,4 +53,18 @@ func Release(cmd ReleaseCommand, c Claimant) (Plan, error) {
 		return Plan{}, r
 	}
 	return Plan{Withdrawal: []events.Event{events.Released{Key: c.Key, Reason: cmd.Reason, Evidence: cmd.Evidence}}}, nil
+}
+
+// unseen refuses a person's word about a withdrawal that has moved on since they looked:
+// what they saw was taken while an attempt could still end (B4).
+func (c Claimant) unseen(seen uint64) error {
+	w := c.Withdrawal
+	if seen == 0 || seen == w.next {
+		return nil
+	}
+	r := refuse(CodeAttemptRunning, "withdrawal %s has moved on since it was looked at (%d events then, %d now); look again",
+		w.requested.Withdrawal, seen, w.next)
+	r.Key, r.Withdrawal = c.Key, w.requested.Withdrawal
+	r.State, r.Since = w.State(c.Now)
+	return r
 }

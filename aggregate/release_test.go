@@ -20,8 +20,20 @@ func TestRelease(t *testing.T) {
 	for name, c := range map[string]struct {
 		given given
 		after time.Duration
+		seen  uint64
 		then  any
 	}{
+		"B4 nothing has happened since the person looked": {
+			given: given{w1: history(w1, claimed(k1), attempted(1), events.SendUnconfirmed{Attempt: 1, Cause: "timeout"}), key: bound},
+			seen:  4,
+			then:  free,
+		},
+		"B4 the attempt ended after the person looked": {
+			given: given{w1: history(w1, claimed(k1), attempted(1), events.SendUnconfirmed{Attempt: 1, Cause: "timeout"}), key: bound},
+			seen:  3,
+			then: aggregate.Refusal{Code: aggregate.CodeAttemptRunning, Key: k1, Withdrawal: w1.Withdrawal,
+				State: aggregate.StateUnknown, Since: start},
+		},
 		"B4 a claim without an attempt is released at once": {
 			given: given{w1: history(w1, claimed(k1)), key: bound},
 			then:  free,
@@ -70,7 +82,7 @@ func TestRelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claimant := c.given.claimant(t, k1, "", start.Add(c.after))
 			claimant.Withdrawal = claimant.Reserved
-			plan, err := aggregate.Release(aggregate.ReleaseCommand{Reason: "looked", Evidence: "statement 7", Margin: margin}, claimant)
+			plan, err := aggregate.Release(aggregate.ReleaseCommand{Reason: "looked", Evidence: "statement 7", Margin: margin, Seen: c.seen}, claimant)
 			then(t, plan, err, c.then)
 		})
 	}

@@ -19,6 +19,9 @@ type ResolveCommand struct {
 	// Reason says why the person resolves it so, and Evidence what they looked at.
 	Reason   string
 	Evidence string
+	// Seen is the number of events that the withdrawal had when the person looked; 0
+	// when that is not stated. A word about less than there is now is refused.
+	Seen uint64
 }
 
 // Validate returns an invalid-request refusal that says everything that is malformed,
@@ -70,10 +73,16 @@ func Resolve(cmd ResolveCommand, c Claimant) (Plan, error) {
 		case w.outcome != nil && w.dispute == nil:
 			return Plan{}, nil
 		}
+		if err := c.unseen(cmd.Seen); err != nil {
+			return Plan{}, err
+		}
 		return Plan{Withdrawal: []events.Event{resolved}}, nil
 	}
 	reserve, err := c.claim(true)
 	if err != nil {
+		return Plan{}, err
+	}
+	if err := c.unseen(cmd.Seen); err != nil {
 		return Plan{}, err
 	}
 	claim := events.KeyClaimed{Key: c.Key, Fingerprint: w.Identity().Fingerprint()}

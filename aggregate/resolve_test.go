@@ -19,8 +19,31 @@ func TestResolve(t *testing.T) {
 		given             given
 		result, reference string
 		restated          aggregate.Restated
+		seen              uint64
 		then              any
 	}{
+		"B1 the attempt ended after the person looked": {
+			given:  given{w1: history(w1, claimed(k1), attempted(1), events.SendUnconfirmed{Attempt: 1, Cause: "timeout"}), key: bound},
+			result: "failed", seen: 3,
+			then: aggregate.Refusal{Code: aggregate.CodeAttemptRunning, Key: k1, Withdrawal: w1.Withdrawal,
+				State: aggregate.StateUnknown, Since: start},
+		},
+		"B2 nothing has happened since the person looked": {
+			given:  given{w1: history(w1)},
+			result: "failed", seen: 1,
+			then: aggregate.Plan{Key: history(reserved(k1, w1, 1)), Withdrawal: history(claimed(k1), resolved(k1, "failed", ""))},
+		},
+		"B2 it was claimed and released after the person looked": {
+			given:  given{w1: history(w1, claimed(k2), released(k2))},
+			result: "failed", seen: 1,
+			then: aggregate.Refusal{Code: aggregate.CodeAttemptRunning, Key: k1, Withdrawal: w1.Withdrawal,
+				State: aggregate.StateRequested, Since: start},
+		},
+		"B3 the outcome that was said is there already": {
+			given:  given{w1: paid, key: bound},
+			result: "sent", reference: "tx", seen: 3,
+			then: aggregate.Plan{},
+		},
 		"B1 an unknown outcome is resolved as sent": {
 			given:  given{w1: history(w1, claimed(k1), attempted(1)), key: bound},
 			result: "sent", reference: "tx",
@@ -103,7 +126,7 @@ func TestResolve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan, err := aggregate.Resolve(aggregate.ResolveCommand{
 				Withdrawal: w1.Withdrawal, Restated: c.restated, Result: events.Result(c.result), Reference: c.reference,
-				Reason: "looked", Evidence: "statement 7",
+				Reason: "looked", Evidence: "statement 7", Seen: c.seen,
 			}, c.given.claimant(t, k1, w1.Withdrawal, start))
 			then(t, plan, err, c.then)
 		})

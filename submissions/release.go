@@ -13,6 +13,9 @@ type Release struct {
 	// Reason says why, and Evidence what the person looked at; both are required.
 	Reason   string
 	Evidence string
+	// Seen is the Events of the Status that the person looked at, which protects a word
+	// from what happened after the look; 0 when that is not stated.
+	Seen uint64
 }
 
 // Release frees a key and its withdrawal: "I looked, nothing was sent". Whoever comes
@@ -20,9 +23,10 @@ type Release struct {
 //
 // Refusals: invalid-request; not-found for a key that holds no claim (any more);
 // already-resolved once there is an outcome; attempt-running until the attempt has
-// reported or its deadline is ClockMargin ago; damaged; unavailable.
+// reported or its deadline is ClockMargin ago, and when
+// the withdrawal has moved on since it was Seen; damaged; unavailable.
 func (l *Ledger) Release(ctx context.Context, key events.RequestKey, r Release) (Status, error) {
-	cmd := aggregate.ReleaseCommand{Reason: r.Reason, Evidence: r.Evidence, Margin: l.ClockMargin}
+	cmd := aggregate.ReleaseCommand{Reason: r.Reason, Evidence: r.Evidence, Margin: l.ClockMargin, Seen: r.Seen}
 	if err := l.person(r.By); err != nil {
 		return Status{}, err
 	}

@@ -22,6 +22,9 @@ type Resolution struct {
 	// Reason says why, and Evidence what the person looked at; both are required.
 	Reason   string
 	Evidence string
+	// Seen is the Events of the Status that the person looked at, which protects a word
+	// from what happened after the look; 0 when that is not stated.
+	Seen uint64
 }
 
 // Resolve closes a key with an outcome: "I looked, here is what happened". From then on
@@ -30,11 +33,12 @@ type Resolution struct {
 // disputed withdrawal it closes the dispute.
 //
 // Refusals: invalid-request, not-found, details-differ, key-reused, withdrawal-claimed
-// (naming the holder), already-resolved, damaged, unavailable.
+// (naming the holder), already-resolved, attempt-running when the withdrawal has
+// moved on since it was Seen, damaged, unavailable.
 func (l *Ledger) Resolve(ctx context.Context, key events.RequestKey, r Resolution) (Outcome, error) {
 	cmd := aggregate.ResolveCommand{
 		Withdrawal: r.Withdrawal, Restated: r.Restated, Result: r.Result, Reference: r.Reference,
-		Reason: r.Reason, Evidence: r.Evidence,
+		Reason: r.Reason, Evidence: r.Evidence, Seen: r.Seen,
 	}
 	if err := l.person(r.By); err != nil {
 		return Outcome{}, err

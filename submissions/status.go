@@ -32,8 +32,9 @@ type Status struct {
 	Dispute *aggregate.Dispute
 	// PastClaims are the claims that were released, oldest first.
 	PastClaims []aggregate.PastClaim
-	// Revision is the revision of the last event that the status is read from.
-	Revision uint64
+	// Events is how many events the withdrawal's stream has. Hand it on as Seen when a
+	// person resolves or releases what they looked at.
+	Events uint64
 }
 
 // Holder returns the key that holds the withdrawal, and "" when none does.
@@ -60,7 +61,7 @@ func (c *core) status(w aggregate.Withdrawal) Status {
 	s := Status{
 		ID: r.Withdrawal, Tenant: r.Tenant, Account: r.Account, Reference: r.Reference,
 		Amount: r.Amount, Currency: r.Currency, Destination: r.Destination, RequestedAt: at,
-		PastClaims: w.PastClaims(), Revision: w.Next() - 1,
+		PastClaims: w.PastClaims(), Events: w.Next(),
 	}
 	now := c.Clock()
 	s.State, s.Since = w.State(now)

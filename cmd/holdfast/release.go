@@ -53,6 +53,7 @@ func (c *call) releaseWith(ctx context.Context, ledger *submissions.Ledger, w wo
 			return err
 		}
 	}
+	r.Seen = status.Events
 	if status, err = ledger.Release(ctx, key, r); err != nil {
 		return err
 	}

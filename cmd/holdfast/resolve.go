@@ -70,6 +70,7 @@ func (c *call) resolveWith(ctx context.Context, ledger *submissions.Ledger, w wo
 			return err
 		}
 	}
+	r.Seen = status.Events
 	outcome, err := ledger.Resolve(ctx, key, r)
 	if err != nil {
 		return err

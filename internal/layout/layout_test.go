@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 	"holdfast/rail/simulated":   {"holdfast/events", "holdfast/rail"},
 	"holdfast/submissions":      {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/rail"},
 	"holdfast/audit":            {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog"},
+	"holdfast/internal/explore": {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/eventlog/memory", "holdfast/rail", "holdfast/submissions", "holdfast/audit"},
 	"holdfast/internal/layout":  {},
 	"holdfast/internal/shell":   {},
 	"holdfast/cmd/holdfast":     {"..."},
