@@ -78,7 +78,7 @@ func oneSendAnAttempt(e *Ending) error {
 		}
 		for _, attempt := range left {
 			if attempt > w[events.SendAttempted{}.Type()] {
-				return fmt.Errorf("W%d left in attempt %d, which is not in the log", i, attempt)
+				return fmt.Errorf("withdrawal W%d left in attempt %d, which is not in the log", i, attempt)
 			}
 		}
 		if releases := w[events.Released{}.Type()]; len(left) > 1+releases {
@@ -118,7 +118,7 @@ func railAgrees(e *Ending) error {
 		case s.Outcome != nil && s.Outcome.Source == events.SourceRail && left == 0:
 			return fmt.Errorf("lost payment: W%d is recorded as sent by the rail, and nothing left", i)
 		case left > 0 && s.State == aggregate.StateRequested && s.Dispute == nil && !lateAfterRelease:
-			return fmt.Errorf("W%d left, and the log knows nothing of it", i)
+			return fmt.Errorf("withdrawal W%d left, and the log knows nothing of it", i)
 		}
 	}
 	return nil
@@ -225,7 +225,7 @@ func nothingIsStuck(e *Ending) error {
 			return fmt.Errorf("stuck: W%d is %s, %v", i, s.State, err)
 		}
 		if o, err := e.Later.Submit(ctx, s.Holder(), id, send, nil); err != nil || !o.Replayed {
-			return fmt.Errorf("W%d is not replayed: %w", i, err)
+			return fmt.Errorf("withdrawal W%d is not replayed: %w", i, err)
 		}
 	}
 	for i, key := range e.keys() {

@@ -261,7 +261,7 @@ func (w *world) state() (s state) {
 
 // nickname is a stream's name for people.
 func (w *world) nickname(stream string) string {
-	if id, ok := events.WithdrawalOfStream(stream); ok {
+	if id, ok := events.WithdrawalOfStream(strings.Replace(stream, "record-", "withdrawal-", 1)); ok {
 		if i := slices.Index(w.ids, id); i >= 0 {
 			return fmt.Sprintf("W%d", i)
 		}
