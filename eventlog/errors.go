@@ -16,8 +16,14 @@ var (
 	// apply several one after another). The same append may be tried again.
 	ErrNotExecuted = errors.New("eventlog: the append was not executed")
 
-	// ErrUnavailable is returned by reads when the engine cannot be read now.
-	ErrUnavailable = errors.New("eventlog: the log cannot be read")
+	// ErrUnavailable is returned by reads when the engine cannot be read now, and it
+	// is in the [*OpenError] of a log that cannot be reached now: it is locked, the
+	// disk is full or does not answer. The same may work later.
+	ErrUnavailable = errors.New("eventlog: the log cannot be reached")
+
+	// ErrReadOnly is returned by Append on a log that was opened for reading only.
+	// Nothing was written, and trying again will not help.
+	ErrReadOnly = errors.New("eventlog: the log was opened for reading only")
 
 	// ErrClosed is returned by every call on a log that has been closed. Nothing
 	// was written.
@@ -45,9 +51,11 @@ func (c *Conflict) Error() string {
 }
 
 // Damaged is returned when a stream is not what an append-only stream can be: it
-// does not start at revision 0, or revisions are missing (SPEC D5). Nothing was
-// written.
+// does not start at revision 0, or revisions are missing (SPEC D5); or when what the
+// engine finds where the stream is stored is not what it wrote. Nothing was written,
+// and trying again will not help.
 type Damaged struct {
+	// Stream is the stream's name, or WholeLog.
 	Stream string
 	// Kind tells the findings apart.
 	Kind DamageKind
@@ -61,9 +69,21 @@ type DamageKind string
 const (
 	// Gap: revisions are missing, repeated or out of order.
 	Gap DamageKind = "gap"
-	// Truncated: events are missing from the start of the stream.
+	// Truncated: events are missing from the start of the stream, or all of them are;
+	// on WholeLog, events are missing from the end.
 	Truncated DamageKind = "truncated"
+	// Altered: what is stored is not what the engine wrote, or its place does not take
+	// what the engine writes.
+	Altered DamageKind = "content-changed"
 )
+
+// Missing returns the damage of a stream that has events, but not the one at a revision.
+func Missing(stream string, revision uint64) *Damaged {
+	if revision == 0 {
+		return &Damaged{Stream: stream, Kind: Truncated, Reason: "revision 0 is missing"}
+	}
+	return &Damaged{Stream: stream, Kind: Gap, Reason: fmt.Sprintf("revision %d is missing", revision)}
+}
 
 func (d *Damaged) Error() string {
 	return fmt.Sprintf("eventlog: stream %q is damaged: %s", d.Stream, d.Reason)

@@ -34,7 +34,8 @@ type Log interface {
 	// [*Invalid] for an append that no engine may take, [*Damaged] when the stream
 	// is not what an append-only stream can be, [ErrNotExecuted] when nothing was
 	// written and the same append may be tried again, [ErrUnknownResult] when the
-	// events may or may not be in the log, and [ErrClosed].
+	// events may or may not be in the log, [ErrReadOnly] when the log was opened for
+	// reading only, and [ErrClosed].
 	//
 	// A stream append whose events are already in the log at those revisions, with
 	// the same ids, types and bytes, is a retry: it succeeds, and writes nothing. The
@@ -63,8 +64,10 @@ type Log interface {
 
 	// ReadAll yields every event of the log after position after, in the order of
 	// the log; Start yields all of them. It ends at the last event that was in the
-	// log when the reading got there. Errors as for ReadStream; an engine whose
-	// positions are dense reports a missing one as [*Damaged] on [WholeLog].
+	// log when the reading got there. Errors as for ReadStream, but damage to streams
+	// does not end it: it yields what is there, so that a damaged log can still be
+	// looked through. What is missing shows in the revisions, and in the positions of
+	// a log that is [Dense].
 	ReadAll(ctx context.Context, after Position) iter.Seq2[Recorded, error]
 
 	// Follow is ReadAll that then waits for further events, without gap or repeat,

@@ -14,7 +14,7 @@ import (
 // nil.
 type Options struct {
 	// ReadOnly opens the log for reading: nothing is ever written, and Append
-	// returns [eventlog.ErrNotExecuted].
+	// returns [eventlog.ErrReadOnly].
 	ReadOnly bool
 	// MustExist refuses to create a log.
 	MustExist bool

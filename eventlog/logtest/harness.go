@@ -64,6 +64,8 @@ func Run(t *testing.T, h Harness) {
 		{"close during use", closeDuringUse},
 		{"reopen", reopening},
 		{"damaged streams", damagedStreams},
+		{"reading past damage", readingPastDamage},
+		{"head", heads},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, h) })
 	}

@@ -21,7 +21,10 @@ type Log struct {
 	changed chan struct{}
 }
 
-var _ eventlog.Log = (*Log)(nil)
+var (
+	_ eventlog.Dense  = (*Log)(nil)
+	_ eventlog.Headed = (*Log)(nil)
+)
 
 // New returns an empty log.
 func New() *Log {
@@ -88,19 +91,23 @@ func (l *Log) check(a *eventlog.StreamAppend) (repeat bool, err error) {
 }
 
 func (l *Log) write(a *eventlog.StreamAppend) eventlog.Position {
+	next := eventlog.Start + 1
+	if n := len(l.all); n > 0 { // its length would not do once Remove was called
+		next = l.all[n-1].Position + 1
+	}
 	for i := range a.Events {
 		recorded := eventlog.Recorded{
 			Event:    a.Events[i],
 			Stream:   a.Stream,
 			Revision: a.At + uint64(i),
-			Position: eventlog.Position(len(l.all) + 1),
+			Position: next + eventlog.Position(i),
 		}
 		recorded.Data = bytes.Clone(recorded.Data)
 		recorded.Metadata = bytes.Clone(recorded.Metadata)
 		l.all = append(l.all, recorded)
 		l.streams[a.Stream] = append(l.streams[a.Stream], recorded)
 	}
-	return eventlog.Position(len(l.all))
+	return next + eventlog.Position(len(a.Events)) - 1
 }
 
 // same reports whether the events are byte for byte the first of the recorded ones.
@@ -118,11 +125,11 @@ func same(events []eventlog.Event, recorded []eventlog.Recorded) bool {
 // count up from 0 (SPEC D5).
 func contiguous(stream string, events []eventlog.Recorded, exists bool) error {
 	if exists && len(events) == 0 {
-		return &eventlog.Damaged{Stream: stream, Reason: "it exists but has no events"}
+		return &eventlog.Damaged{Stream: stream, Kind: eventlog.Truncated, Reason: "it exists but has no events"}
 	}
 	for i := range events {
 		if events[i].Revision != uint64(i) {
-			return &eventlog.Damaged{Stream: stream, Reason: fmt.Sprintf("revision %d is missing", i)}
+			return eventlog.Missing(stream, uint64(i))
 		}
 	}
 	return nil
@@ -185,11 +192,6 @@ func (l *Log) read(ctx context.Context, after eventlog.Position, follow bool) it
 				return
 			}
 			for i := range events {
-				if want := after + 1; events[i].Position != want {
-					reason := fmt.Sprintf("position %d is missing", want)
-					yield(eventlog.Recorded{}, &eventlog.Damaged{Stream: eventlog.WholeLog, Reason: reason})
-					return
-				}
 				if ctx.Err() != nil {
 					yield(eventlog.Recorded{}, context.Cause(ctx))
 					return
@@ -226,6 +228,26 @@ func (l *Log) beyond(ctx context.Context, after eventlog.Position) ([]eventlog.R
 	}
 	at := sort.Search(len(l.all), func(i int) bool { return l.all[i].Position > after })
 	return l.all[at:], l.changed, nil
+}
+
+// DensePositions implements [eventlog.Dense]: positions count up from 1.
+func (l *Log) DensePositions() {}
+
+// Head implements [eventlog.Headed].
+func (l *Log) Head(ctx context.Context) (eventlog.Position, error) {
+	if ctx.Err() != nil {
+		return eventlog.Start, context.Cause(ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return eventlog.Start, eventlog.ErrClosed
+	case len(l.all) == 0:
+		return eventlog.Start, nil
+	default:
+		return l.all[len(l.all)-1].Position, nil
+	}
 }
 
 // Remove takes one event out of the log, as no append-only log ever does, so that

@@ -1,7 +1,6 @@
 package memory_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/uuid"
@@ -43,29 +42,6 @@ func TestAppendCopies(t *testing.T) {
 	for recorded, err := range log.ReadStream(t.Context(), "s", 0) {
 		if err != nil || string(recorded.Data) != "before" || string(recorded.Metadata) != "before" {
 			t.Errorf("read %q and %q, %v, want what was appended", recorded.Data, recorded.Metadata, err)
-		}
-	}
-}
-
-// A follower must not go on over a position that is missing.
-func TestMissingPosition(t *testing.T) {
-	log := memory.New()
-	for _, stream := range []string{"a", "b", "c"} {
-		_, err := log.Append(t.Context(), eventlog.StreamAppend{Stream: stream, Events: []eventlog.Event{{ID: uuid.New(), Type: "T"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	log.Remove("b", 0)
-	n := 0
-	for recorded, err := range log.Follow(t.Context(), eventlog.Start) {
-		if err == nil {
-			n++
-			continue
-		}
-		var damaged *eventlog.Damaged
-		if !errors.As(err, &damaged) || damaged.Stream != eventlog.WholeLog || n != 1 {
-			t.Fatalf("after %d events Follow says %v (%v), want a Damaged after 1", n, err, recorded)
 		}
 	}
 }

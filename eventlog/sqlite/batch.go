@@ -34,6 +34,9 @@ type batch struct {
 	next   int64
 	rows   []row
 	births []birth
+	// careful says that the rows of each stream append are inserted at once, so that a
+	// stream whose rows the file refuses is known.
+	careful bool
 	// found is scratch: per stream append of one call, what checking it found.
 	found []finding
 }
@@ -54,7 +57,7 @@ func (b *batch) start() error {
 		return err
 	}
 	if newest > last {
-		return &eventlog.Damaged{Stream: eventlog.WholeLog, Reason: fmt.Sprintf(
+		return &eventlog.Damaged{Stream: eventlog.WholeLog, Kind: eventlog.Truncated, Reason: fmt.Sprintf(
 			"it ends at position %d, but a stream starts at position %d", last, newest)}
 	}
 	b.next = last + 1
@@ -80,6 +83,15 @@ func (b *batch) add(c *call) (verdict result, failure error) {
 	for i := range c.appends {
 		if verdict.position = b.found[i].repeat; verdict.position == 0 {
 			verdict.position = b.plan(&c.appends[i], b.found[i].stream)
+			if !b.careful {
+				continue
+			}
+			if err := b.insert(); refusesRows(err) {
+				return result{}, &eventlog.Damaged{Stream: c.appends[i].Stream, Kind: eventlog.Altered, Reason: fmt.Sprintf(
+					"the file does not take its event %d: %v", c.appends[i].At, err)}
+			} else if err != nil {
+				return result{}, err
+			}
 		}
 	}
 	return verdict, nil

@@ -21,8 +21,8 @@
 // writer; none is held while a consumer looks at an event.
 //
 // The tables are append-only: triggers refuse updates and deletions. Positions are
-// dense, so a missing event shows: readers of the whole log end with a
-// [*eventlog.Damaged] there, and so do readers of, and appends to, its stream.
+// dense, so a missing event shows. Readers of its stream, and appends to it, get an
+// [*eventlog.Damaged]; readers of the whole log get all the others.
 //
 // Caveats. The file must be on a local disk: SQLite's locks and its shared memory do
 // not work over network file systems. The files beside it that end in "-wal" and "-shm"

@@ -48,6 +48,18 @@ func explain(err error) string {
 	}
 }
 
+// empty is the damage of a stream that is known by name and has no events.
+func empty(stream string) *eventlog.Damaged {
+	return &eventlog.Damaged{Stream: stream, Kind: eventlog.Truncated, Reason: "it exists but has no events"}
+}
+
+// refusesRows reports whether the file's own rules refused what this program writes,
+// after it had been checked in the same transaction: then the file is not what this
+// program wrote, and no later attempt will go better.
+func refusesRows(err error) bool {
+	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint
+}
+
 func isBusy(err error) bool {
 	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy
 }

@@ -24,13 +24,17 @@ type Log struct {
 	close func() error
 }
 
-var _ eventlog.Log = (*Log)(nil)
+var (
+	_ eventlog.Dense  = (*Log)(nil)
+	_ eventlog.Headed = (*Log)(nil)
+)
 
 // Open opens the log in the file at path, and creates it if there is none. Any number
 // of processes may have it open at the same time. The context bounds the opening only.
 //
 // It returns [*eventlog.OpenError] when the file is not a log or cannot be used, and
-// then has not written to it.
+// then has not written to it; that is [eventlog.ErrUnavailable] too when the reason may
+// pass: another process keeps it locked, the disk is full or fails.
 func Open(ctx context.Context, path string, options *Options) (*Log, error) {
 	filled, err := options.filled()
 	if err != nil {
@@ -65,8 +69,9 @@ func (l *Log) Path() string { return l.place.path }
 // Append implements [eventlog.Log]; all stream appends are committed together or none
 // is. It returns [*eventlog.Invalid], [*eventlog.Conflict], [*eventlog.Damaged],
 // [eventlog.ErrNotExecuted], [eventlog.ErrUnknownResult] (a commit that failed, or a
-// context that ended while the writer had the append) and [eventlog.ErrClosed]. The
-// middle two wrap the error of SQLite or the context's cause.
+// context that ended while the writer had the append), [eventlog.ErrReadOnly] and
+// [eventlog.ErrClosed]. ErrNotExecuted and ErrUnknownResult wrap the error of SQLite or
+// the context's cause.
 func (l *Log) Append(ctx context.Context, appends ...eventlog.StreamAppend) (eventlog.Position, error) {
 	if err := eventlog.Validate(appends); err != nil {
 		return 0, err
@@ -79,7 +84,7 @@ func (l *Log) Append(ctx context.Context, appends ...eventlog.StreamAppend) (eve
 		case <-l.readers.closed:
 			return 0, eventlog.ErrClosed
 		default:
-			return 0, fmt.Errorf("%w: the log was opened for reading only", eventlog.ErrNotExecuted)
+			return 0, eventlog.ErrReadOnly
 		}
 	}
 	return l.writer.queue.append(ctx, appends)
@@ -118,7 +123,7 @@ func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[ev
 			if !deliver(ctx, page, err, yield) {
 				return
 			}
-			after += eventlog.Position(len(page))
+			after = end(page, after)
 		}
 	}
 }
@@ -135,7 +140,7 @@ func (l *Log) Follow(ctx context.Context, after eventlog.Position) iter.Seq2[eve
 			if !deliver(ctx, page, err, yield) {
 				return
 			}
-			after += eventlog.Position(len(page))
+			after = end(page, after)
 			if more {
 				continue
 			}
@@ -147,6 +152,28 @@ func (l *Log) Follow(ctx context.Context, after eventlog.Position) iter.Seq2[eve
 			}
 		}
 	}
+}
+
+// end is the position of the last event of a page, or after if there is none.
+func end(page []eventlog.Recorded, after eventlog.Position) eventlog.Position {
+	if len(page) == 0 {
+		return after
+	}
+	return page[len(page)-1].Position
+}
+
+// DensePositions implements [eventlog.Dense]: positions count up from 1.
+func (l *Log) DensePositions() {}
+
+// Head implements [eventlog.Headed].
+func (l *Log) Head(ctx context.Context) (eventlog.Position, error) {
+	r, err := l.readers.borrow(ctx)
+	if err != nil {
+		return eventlog.Start, err
+	}
+	defer l.readers.giveBack(r)
+	last, err := single(r.last)
+	return eventlog.Position(last), readError(err)
 }
 
 func (l *Log) logPage(ctx context.Context, after eventlog.Position) ([]eventlog.Recorded, bool, error) {

@@ -56,7 +56,7 @@ func harness() logtest.Harness {
 				t.Fatal(err)
 			}
 			defer conn.Close()
-			err = sqlitex.ExecuteScript(conn, "DROP TRIGGER events_no_delete", nil)
+			err = sqlitex.ExecuteScript(conn, "DROP TRIGGER IF EXISTS events_no_delete", nil)
 			if err == nil {
 				err = sqlitex.Execute(conn, "DELETE FROM events WHERE revision = ?1 AND stream = (SELECT first FROM streams WHERE name = ?2)",
 					&sqlitex.ExecOptions{Args: []any{int64(revision), stream}})

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -42,6 +43,11 @@ func (p *place) fault(reason, try string, err error) error {
 	return &eventlog.OpenError{Path: p.named, Reason: reason, Try: try, Err: err}
 }
 
+// outOfReach makes an OpenError about a place that cannot be used now.
+func (p *place) outOfReach(reason, try string, err error) error {
+	return p.fault(reason, try, fmt.Errorf("%w: %w", eventlog.ErrUnavailable, err))
+}
+
 // inspect finds out whether a path can be a log, without writing to it. The file is
 // only ever opened by SQLite: closing another descriptor of it would drop the locks
 // of every connection that this process has on it.
@@ -59,6 +65,8 @@ func inspect(named string, options *Options) (*place, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return p, p.inspectMissing(options)
+	case errors.Is(err, syscall.EIO):
+		return nil, p.outOfReach("the disk failed", "check the disk", err)
 	case err != nil:
 		return nil, p.fault("the file cannot be looked at", "check the path and its permissions", err)
 	case info.IsDir():
@@ -170,10 +178,14 @@ func (p *place) explain(err error) error {
 		return p.fault("the file or its folder is read-only", "make both writable, or open the log for reading only", err)
 	case sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultAuth:
 		return p.fault("the file cannot be opened, or its folder is read-only", "check the permissions of both, or open the log for reading only", err)
-	case sqlite.ResultBusy, sqlite.ResultLocked:
-		return p.fault("another process keeps it locked", "try again, or find the process", err)
+	case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultProtocol:
+		return p.outOfReach("another process keeps it locked", "try again, or find the process", err)
 	case sqlite.ResultFull:
-		return p.fault("the disk is full", "free some space", err)
+		return p.outOfReach("the disk is full", "free some space", err)
+	case sqlite.ResultIOErr:
+		return p.outOfReach("the disk failed", "check the disk and its free space", err)
+	case sqlite.ResultNoMem, sqlite.ResultInterrupt:
+		return p.outOfReach(explain(err), "try again", err)
 	default:
 		return p.fault(explain(err), "", err)
 	}

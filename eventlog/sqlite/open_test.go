@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -170,6 +171,9 @@ func wantRefused(t *testing.T, err error, path, reason string) {
 	if !errors.As(err, &refused) {
 		t.Fatalf("Open = %v, want an OpenError", err)
 	}
+	if errors.Is(err, eventlog.ErrUnavailable) {
+		t.Errorf("Open = %v, which invites to try again", err)
+	}
 	if refused.Path != path || !strings.Contains(refused.Reason, reason) || refused.Try == "" {
 		t.Errorf("Open = %+v, want it to say %q about %q, and what to try", refused, reason, path)
 	}
@@ -196,6 +200,28 @@ func TestOpenRefusesPaths(t *testing.T) {
 			t.Errorf("Open with %+v = %v, want it to name the option", options, err)
 		}
 	}
+}
+
+// A log that another process keeps locked can be opened later, and the error says so.
+func TestOpenLocked(t *testing.T) {
+	path := filled(t)
+	conn, err := lib.OpenConn(path, lib.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := sqlitex.ExecuteTransient(conn, "BEGIN IMMEDIATE", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = sqlite.Open(t.Context(), path, &sqlite.Options{BusyTimeout: 20 * time.Millisecond})
+	var refused *eventlog.OpenError
+	if !errors.As(err, &refused) || !errors.Is(err, eventlog.ErrUnavailable) || !strings.Contains(refused.Reason, "keeps it locked") {
+		t.Errorf("Open = %v, want an OpenError that is ErrUnavailable and says that it is locked", err)
+	}
+	if err := sqlitex.ExecuteTransient(conn, "ROLLBACK", nil); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path, nil)
 }
 
 // An empty file, and an SQLite file in which there is nothing, are made a log.
@@ -299,8 +325,8 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	reading := open(t, path, &sqlite.Options{ReadOnly: true})
-	if _, err := reading.Append(t.Context(), single("s", 1)); !errors.Is(err, eventlog.ErrNotExecuted) {
-		t.Errorf("Append = %v, want ErrNotExecuted", err)
+	if _, err := reading.Append(t.Context(), single("s", 1)); !errors.Is(err, eventlog.ErrReadOnly) || errors.Is(err, eventlog.ErrNotExecuted) {
+		t.Errorf("Append = %v, want ErrReadOnly", err)
 	}
 	// What the other log commits is seen, also by one who waits.
 	for recorded, err := range reading.Follow(t.Context(), eventlog.Start) {

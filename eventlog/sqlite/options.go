@@ -11,7 +11,7 @@ import (
 // is nil.
 type Options struct {
 	// ReadOnly opens the log for reading: nothing is ever written, and Append
-	// returns [eventlog.ErrNotExecuted]. The file must exist.
+	// returns [eventlog.ErrReadOnly]. The file must exist.
 	ReadOnly bool
 
 	// MustExist refuses to create the file.

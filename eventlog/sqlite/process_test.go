@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	lib "zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"holdfast/eventlog"
 	"holdfast/eventlog/sqlite"
@@ -100,24 +102,20 @@ func TestTornWriteAheadLog(t *testing.T) {
 	path := fresh(t)
 	log := open(t, path, nil)
 	const appends = 60
-	sizes := make([]int64, appends) // of the write-ahead log after each append
+	sizes := make([]int64, appends) // of what is in the write-ahead log after each append
 	for i := range uint64(appends) {
 		_, err := log.Append(t.Context(), eventlog.StreamAppend{Stream: "s", At: i,
 			Events: []eventlog.Event{{ID: uuid.New(), Type: "T", Data: make([]byte, 700)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Stat(path + "-wal")
-		if err != nil {
-			t.Fatal(err)
-		}
-		sizes[i] = info.Size()
+		sizes[i] = inWriteAheadLog(t, path)
 	}
 	// Only SQLite may open the file of a log that is in use; see the package's
 	// documentation. The copies are taken by a process of their own.
 	main, wal := readElsewhere(t, path), readElsewhere(t, path+"-wal")
-	if int64(len(wal)) != sizes[appends-1] {
-		t.Fatalf("the write-ahead log has %d bytes, want %d", len(wal), sizes[appends-1])
+	if int64(len(wal)) < sizes[appends-1] {
+		t.Fatalf("the write-ahead log has %d bytes, want at least %d", len(wal), sizes[appends-1])
 	}
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 25 {
@@ -145,6 +143,27 @@ func TestTornWriteAheadLog(t *testing.T) {
 			reopenTorn(t, copied, fmt.Sprintf("%s at %d", name, cut), whole)
 		}
 	}
+}
+
+// inWriteAheadLog returns how many bytes of the write-ahead log are in use; the file may
+// be longer.
+func inWriteAheadLog(t *testing.T, path string) int64 {
+	t.Helper()
+	conn, err := lib.OpenConn(path, lib.OpenReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	frames := int64(0)
+	err = sqlitex.ExecuteTransient(conn, "PRAGMA wal_checkpoint(NOOP)", &sqlitex.ExecOptions{ResultFunc: func(stmt *lib.Stmt) error {
+		frames = stmt.ColumnInt64(1)
+		return nil
+	}})
+	if err != nil || frames <= 0 {
+		t.Fatalf("the write-ahead log has %d frames, %v", frames, err)
+	}
+	const header, frame = 32, 24 + 4096
+	return header + frames*frame
 }
 
 func flipped(wal []byte, at int64) []byte {

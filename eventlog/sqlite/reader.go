@@ -24,6 +24,8 @@ type reader struct {
 	conn *sqlite.Conn
 	// find is the look-up of a stream's number; stream and all read events.
 	find, begins, stream, all *sqlite.Stmt
+	// last asks for the position of the last event.
+	last *sqlite.Stmt
 
 	types   map[string]string
 	scratch [eventlog.MaxEventType]byte
@@ -44,6 +46,7 @@ func newReader(p *place, options *Options) (*reader, error) {
 		{&r.stream, "SELECT position, revision, id, type, data, metadata FROM events WHERE stream = ? AND revision >= ? ORDER BY revision"},
 		{&r.all, fmt.Sprintf("SELECT e.position, e.revision, e.id, e.type, e.data, e.metadata, s.name FROM events AS e "+
 			"CROSS JOIN streams AS s ON s.first = e.stream WHERE e.position > ? ORDER BY e.position LIMIT %d", pageEvents)},
+		{&r.last, "SELECT max(position) FROM events"},
 	} {
 		if *s.stmt, err = conn.Prepare(s.text); err != nil {
 			conn.Close()
@@ -83,13 +86,13 @@ func (r *reader) readStream(name string, from uint64) (page []eventlog.Recorded,
 		}
 		if !exists {
 			if len(page) == 0 && from == 0 {
-				return nil, false, &eventlog.Damaged{Stream: name, Reason: "it exists but has no events"}
+				return nil, false, empty(name)
 			}
 			return page, false, nil
 		}
 		want := from + uint64(len(page))
-		if got := r.stream.ColumnInt64(1); uint64(got) != want {
-			return page, false, &eventlog.Damaged{Stream: name, Reason: fmt.Sprintf("revision %d is missing, the next one is %d", want, got)}
+		if uint64(r.stream.ColumnInt64(1)) != want {
+			return page, false, eventlog.Missing(name, want)
 		}
 		event, n, err := r.event(r.stream, name)
 		if err != nil {
@@ -110,14 +113,14 @@ func (r *reader) checkBeginning(first int64, name string) error {
 		return err
 	}
 	if !exists {
-		return &eventlog.Damaged{Stream: name, Reason: "revision 0 is missing"}
+		return eventlog.Missing(name, 0)
 	}
 	return nil
 }
 
-// readAll reads one page of the log. Fewer events than a full page, and no error, means
-// that it has reached the end. It returns [*eventlog.Damaged] if a position is missing,
-// or an error of SQLite.
+// readAll reads one page of the log: what is there of it, past positions that are
+// missing. Fewer events than a full page, and no error, means that it has reached the
+// end. It returns [*eventlog.Damaged] for a row that is no event, or an error of SQLite.
 func (r *reader) readAll(after eventlog.Position) (page []eventlog.Recorded, more bool, err error) {
 	defer r.all.Reset()
 	r.all.BindInt64(1, int64(after))
@@ -125,11 +128,6 @@ func (r *reader) readAll(after eventlog.Position) (page []eventlog.Recorded, mor
 		exists, err := r.all.Step()
 		if err != nil || !exists {
 			return page, false, err
-		}
-		want := int64(after) + int64(len(page)) + 1
-		if got := r.all.ColumnInt64(0); got != want {
-			return page, false, &eventlog.Damaged{Stream: eventlog.WholeLog,
-				Reason: fmt.Sprintf("position %d is missing, the next one is %d", want, got)}
 		}
 		event, n, err := r.event(r.all, r.all.ColumnText(6))
 		if err != nil {
@@ -150,7 +148,7 @@ func (r *reader) event(stmt *sqlite.Stmt, name string) (eventlog.Recorded, int, 
 		Revision: uint64(stmt.ColumnInt64(1)),
 	}
 	if n := stmt.ColumnBytes(2, e.ID[:]); n != len(e.ID) {
-		return e, 0, &eventlog.Damaged{Stream: name, Reason: fmt.Sprintf("the id of revision %d has %d bytes", e.Revision, n)}
+		return e, 0, &eventlog.Damaged{Stream: name, Kind: eventlog.Altered, Reason: fmt.Sprintf("the id of revision %d has %d bytes", e.Revision, n)}
 	}
 	e.Type = r.typeName(stmt.ColumnBytes(3, r.scratch[:]))
 	data, metadata := stmt.ColumnLen(4), stmt.ColumnLen(5)

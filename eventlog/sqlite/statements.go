@@ -68,6 +68,15 @@ func run(stmt *sqlite.Stmt) error {
 	return stmt.Reset()
 }
 
+// single runs a query that yields one row of one number, and returns it; 0 for NULL.
+func single(stmt *sqlite.Stmt) (int64, error) {
+	if _, err := stmt.Step(); err != nil {
+		return 0, err
+	}
+	n := stmt.ColumnInt64(0)
+	return n, stmt.Reset()
+}
+
 // end returns the position of the last event and the number of the newest stream, 0
 // where there is none.
 func (s *statements) end() (last, newest int64, err error) {
@@ -107,7 +116,7 @@ func (s *statements) head(first int64, name string) (uint64, error) {
 		return 0, err
 	}
 	if !row {
-		return 0, &eventlog.Damaged{Stream: name, Reason: "it exists but has no events"}
+		return 0, empty(name)
 	}
 	last := s.heads.ColumnInt64(0)
 	for want := last - 1; want >= 0 && want > last-headWindow; want-- {
@@ -116,7 +125,7 @@ func (s *statements) head(first int64, name string) (uint64, error) {
 			return 0, err
 		}
 		if !row || s.heads.ColumnInt64(0) != want {
-			return 0, &eventlog.Damaged{Stream: name, Reason: fmt.Sprintf("revision %d is missing", want)}
+			return 0, eventlog.Missing(name, uint64(want))
 		}
 	}
 	return uint64(last) + 1, nil

@@ -2,9 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"runtime"
 
 	"zombiezen.com/go/sqlite"
+
+	"holdfast/eventlog"
 )
 
 const (
@@ -95,25 +98,37 @@ func (w *writer) gather(last int) {
 	}
 }
 
-// write does one transaction for all calls and answers each of them.
+// write does one transaction for all calls and answers each of them. If the file
+// refuses rows, each call gets a transaction of its own, so that the ones that have
+// nothing to do with it go through, and the others learn which stream it is about.
 func (w *writer) write(calls []*call) {
-	if err := w.transact(calls); err != nil {
-		for _, c := range calls {
-			c.done <- result{err: err}
+	err := w.transact(calls, false)
+	if err == nil {
+		for i, c := range calls {
+			c.done <- w.verdicts[i]
 		}
 		return
 	}
+	// At a commit it is not known what became of the rows, so nothing may be repeated.
+	apart := refusesRows(err) && errors.Is(err, eventlog.ErrNotExecuted)
 	for i, c := range calls {
-		c.done <- w.verdicts[i]
+		r := result{err: err}
+		if apart {
+			if r.err = w.transact(calls[i:i+1], true); r.err == nil {
+				r = w.verdicts[0]
+			}
+		}
+		c.done <- r
 	}
 }
 
 // transact checks and writes all calls and leaves their results in w.verdicts. If it
 // returns an error that is the result of every call: [eventlog.ErrNotExecuted] when
-// the transaction ended before its commit, [eventlog.ErrUnknownResult] when the commit
-// failed. Even a call that was refused gets it then, because it may have been refused
-// on account of an earlier call of this batch.
-func (w *writer) transact(calls []*call) error {
+// the transaction ended before its commit, [*eventlog.Damaged] when nothing can be
+// written to this file, [eventlog.ErrUnknownResult] when the commit failed. Even a call
+// that was refused gets it then, because it may have been refused on account of an
+// earlier call of this batch.
+func (w *writer) transact(calls []*call, careful bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.options.BusyTimeout)
 	defer cancel()
 	if err := w.connect(ctx); err != nil {
@@ -126,8 +141,13 @@ func (w *writer) transact(calls []*call) error {
 		w.abandon()
 		return notExecuted(err)
 	}
+	w.batch.careful = careful
 	if err := w.plan(calls); err != nil {
 		w.abandon()
+		var damaged *eventlog.Damaged
+		if errors.As(err, &damaged) {
+			return damaged
+		}
 		return notExecuted(err)
 	}
 	if err := run(w.sql.commit); err != nil {
