@@ -55,10 +55,22 @@ func (c Claimant) Bound() error {
 	if err != nil {
 		return err
 	}
-	if standing != Bound {
-		return notFoundKey(c.Key)
+	if standing == Bound {
+		return nil
 	}
-	return nil
+	for _, past := range c.Reserved.past {
+		if standing == Void && past.Revision == c.KeyState.last.At {
+			return c.notFoundReleased(past)
+		}
+	}
+	return notFoundKey(c.Key)
+}
+
+func (c Claimant) notFoundReleased(past PastClaim) error {
+	r := refuse(CodeNotFound, "key %s holds nothing any more: its claim on withdrawal %s was released by %s at %s",
+		events.Quote(string(c.Key)), c.Reserved.requested.Withdrawal, past.ReleasedBy, events.At(past.ReleasedAt))
+	r.Key, r.Withdrawal = c.Key, c.Reserved.requested.Withdrawal
+	return r
 }
 
 func notFoundWithdrawal(id events.WithdrawalID) error {

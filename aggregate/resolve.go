@@ -96,6 +96,9 @@ func (c Claimant) alreadyResolved() error {
 		said = strings.Join([]string{said, "as", events.Quote(o.Reference)}, " ")
 	}
 	r := refuse(CodeAlreadyResolved, "key %s already has its outcome, %s, and it stands", events.Quote(string(c.Key)), said)
+	if c.Withdrawal.dispute != nil {
+		r.Message += "; resolving it with that outcome once more closes the dispute, and the rail's late answer stays on record beside it"
+	}
 	r.Key, r.Withdrawal, r.State, r.Since = c.Key, o.Withdrawal, State(o.Result), o.ResolvedAt
 	return r
 }

@@ -19,6 +19,8 @@ type Withdrawal struct {
 	dispute   *Dispute
 	attempts  int
 	past      []PastClaim
+	late      []LateAnswer
+	closed    []ClosedDispute
 }
 
 // Claim is a live claim: its holder alone may submit the withdrawal.
@@ -65,6 +67,21 @@ func (o Outcome) Same(result events.Result, reference string) bool {
 type Dispute struct {
 	events.LateOutcomeReported
 	Since time.Time
+}
+
+// LateAnswer is a rail's answer that came when the stream had moved on: evidence (B7).
+type LateAnswer struct {
+	events.LateOutcomeReported
+	At time.Time
+}
+
+// ClosedDispute is a dispute, and the person's word that closed it.
+type ClosedDispute struct {
+	Dispute
+	ClosedAt time.Time
+	ClosedBy string
+	Reason   string
+	Evidence string
 }
 
 // PastClaim is a claim that was released.
@@ -119,6 +136,13 @@ func (w Withdrawal) Dispute() (Dispute, bool) {
 
 // PastClaims returns the claims that were released, oldest first.
 func (w Withdrawal) PastClaims() []PastClaim { return w.past }
+
+// LateAnswers returns the rail's answers that came late, oldest first.
+func (w Withdrawal) LateAnswers() []LateAnswer { return w.late }
+
+// ClosedDisputes returns the disputes that a person has closed, oldest first. What the
+// rail said against the record stays on record.
+func (w Withdrawal) ClosedDisputes() []ClosedDispute { return w.closed }
 
 // Apply folds the next event of the withdrawal's stream. An error means that the stream
 // is damaged: the event can not follow the ones before it.
@@ -178,6 +202,7 @@ func (w Withdrawal) apply(r events.Recorded, at time.Time) (Withdrawal, error) {
 		if e.Attempt > w.attempts {
 			return impossible("there was no such attempt")
 		}
+		w.late = append(w.late[:len(w.late):len(w.late)], LateAnswer{LateOutcomeReported: e, At: at})
 		if w.dispute == nil && w.contradicts(e) {
 			w.dispute = &Dispute{LateOutcomeReported: e, Since: at}
 		}
@@ -209,8 +234,11 @@ func (w Withdrawal) resolve(r events.Recorded, e events.OutcomeResolved, at time
 	case w.outcome == nil:
 		w.outcome = &Outcome{OutcomeResolved: e, Withdrawal: w.requested.Withdrawal, ResolvedAt: at, Actor: r.Metadata.Actor}
 	}
-	if e.Source == events.SourcePerson {
-		w.dispute = nil // a person has looked
+	if w.dispute != nil && e.Source == events.SourcePerson { // a person has looked
+		w.closed = append(w.closed[:len(w.closed):len(w.closed)], ClosedDispute{
+			Dispute: *w.dispute, ClosedAt: at, ClosedBy: r.Metadata.Actor, Reason: e.Reason, Evidence: e.Evidence,
+		})
+		w.dispute = nil
 	}
 	return w, nil
 }

@@ -142,8 +142,7 @@ func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], an
 	}
 	a.Logger.Error("a rail's answer could not be recorded", "withdrawal", a.payment.Withdrawal, "key", a.key,
 		"result", answer.Result, "reference", answer.Reference, "detail", answer.Detail, "error", err)
-	return Outcome{}, a.unknown(fmt.Errorf("the rail's answer (%s %s%s) could not be recorded: %w",
-		answer.Result, answer.Reference, answer.Detail, err))
+	return Outcome{}, a.unknown(fmt.Errorf("the rail's answer (%s) could not be recorded: %w", said(answer), err))
 }
 
 // told says what the caller is told once the answer is in the log.
@@ -155,13 +154,13 @@ func (a *attempt) told(w aggregate.Withdrawal, answer aggregate.Answer, cause er
 	case late && disputed:
 		return Outcome{}, &Refusal{
 			Code: aggregate.CodeDisputed, Withdrawal: a.payment.Withdrawal, Key: a.key, Since: dispute.Since, Cause: cause,
-			Message: "a rail's late answer contradicts the record; nothing is sent until a person resolves it",
+			Message: fmt.Sprintf("the rail's answer to this send (%s) came when the record said otherwise; it is kept as evidence, and nothing more is sent until a person resolves it", said(answer)),
 		}
 	case resolved:
-		return Outcome{Outcome: outcome, Replayed: late}, nil
+		return outcomeOf(w, late), nil
 	case late:
 		return Outcome{}, a.unknown(errors.Join(
-			fmt.Errorf("the claim was released while the rail was at it, and its answer (%s) is recorded as evidence", answer.Result), cause))
+			fmt.Errorf("the claim was released while the rail was at it, and its answer (%s) is recorded as evidence", said(answer)), cause))
 	case answer.Result == events.ResultRefused:
 		state, since := w.State(a.Clock())
 		return Outcome{}, &Refusal{
@@ -170,6 +169,17 @@ func (a *attempt) told(w aggregate.Withdrawal, answer aggregate.Answer, cause er
 		}
 	}
 	return Outcome{}, a.unknown(cause)
+}
+
+// said is a rail's answer in words.
+func said(a aggregate.Answer) string {
+	switch {
+	case a.Reference != "":
+		return fmt.Sprintf("%s as %s", a.Result, events.Quote(a.Reference))
+	case a.Detail != "":
+		return fmt.Sprintf("%s: %s", a.Result, a.Detail)
+	}
+	return string(a.Result)
 }
 
 // unknown is the answer to the caller whose send it was: nobody knows (A7).

@@ -266,7 +266,14 @@ func TestB7LateAnswers(t *testing.T) {
 				if list, err := f.InFlight(t.Context()); err != nil || len(list) != 0 {
 					t.Errorf("after a person confirmed it, the list has %d: %v", len(list), err)
 				}
+				// What the rail said is not forgotten with the dispute.
+				if s, err := f.Outcome(t.Context(), "req-1"); err != nil || len(s.LateAnswers) != 1 || len(s.ClosedDisputes) != 1 || s.ClosedDisputes[0].ClosedBy != "ann" {
+					t.Errorf("the record has %+v, %v", s, err)
+				}
 				again := taken(t)(f.Submit(t.Context(), "req-1", id, f.bank.Send, nil))
+				if !first.Disputed || !again.Disputed {
+					t.Error("a replay does not say that the rail contradicts it")
+				}
 				if string(first.Response.Body) != string(again.Response.Body) || !first.ResolvedAt.Equal(again.ResolvedAt) {
 					t.Error("confirming it changed the answer")
 				}

@@ -48,7 +48,7 @@ func (l *Ledger) InFlight(ctx context.Context) ([]Status, error) {
 			}
 			return 1
 		}
-		return cmp.Or(a.waiting().Compare(b.waiting()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.WaitingSince().Compare(b.WaitingSince()), cmp.Compare(a.ID, b.ID))
 	})
 	return list, damaged
 }

@@ -59,6 +59,5 @@ func (l *Ledger) Resolve(ctx context.Context, key events.RequestKey, r Resolutio
 	if err != nil {
 		return Outcome{}, err
 	}
-	outcome, _ := subject.withdrawal.state.Outcome()
-	return Outcome{Outcome: outcome, Replayed: plan.Empty()}, nil
+	return outcomeOf(subject.withdrawal.state, plan.Empty()), nil
 }

@@ -30,8 +30,12 @@ type Status struct {
 	Outcome *aggregate.Outcome
 	// Dispute is the open dispute; nil when there is none.
 	Dispute *aggregate.Dispute
-	// PastClaims are the claims that were released, oldest first.
-	PastClaims []aggregate.PastClaim
+	// PastClaims are the claims that were released, LateAnswers what the rail said when
+	// the record had moved on, and ClosedDisputes the disputes that a person has closed;
+	// each oldest first.
+	PastClaims     []aggregate.PastClaim
+	LateAnswers    []aggregate.LateAnswer
+	ClosedDisputes []aggregate.ClosedDispute
 	// Events is how many events the withdrawal's stream has. Hand it on as Seen when a
 	// person resolves or releases what they looked at.
 	Events uint64
@@ -45,8 +49,9 @@ func (s Status) Holder() events.RequestKey {
 	return s.Claim.Key
 }
 
-// waiting returns since when somebody has been waited for.
-func (s Status) waiting() time.Time {
+// WaitingSince returns since when somebody has been waited for: since the dispute, or else
+// since the claim.
+func (s Status) WaitingSince() time.Time {
 	switch {
 	case s.Dispute != nil:
 		return s.Dispute.Since
@@ -61,7 +66,7 @@ func (c *core) status(w aggregate.Withdrawal) Status {
 	s := Status{
 		ID: r.Withdrawal, Tenant: r.Tenant, Account: r.Account, Reference: r.Reference,
 		Amount: r.Amount, Currency: r.Currency, Destination: r.Destination, RequestedAt: at,
-		PastClaims: w.PastClaims(), Events: w.Next(),
+		PastClaims: w.PastClaims(), LateAnswers: w.LateAnswers(), ClosedDisputes: w.ClosedDisputes(), Events: w.Next(),
 	}
 	now := c.Clock()
 	s.State, s.Since = w.State(now)

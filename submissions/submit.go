@@ -13,9 +13,18 @@ import (
 // Outcome is what happened to a withdrawal, as everybody is told.
 type Outcome struct {
 	aggregate.Outcome
-	// Replayed says that the outcome was there before this call. It is the only thing
-	// in which a replay differs from the first answer.
+	// Replayed says that the outcome was there before this call.
 	Replayed bool
+	// Disputed says that the rail has contradicted the outcome since, whether or not a
+	// person has closed the dispute: see Ledger.ClaimedBy before acting on it. Only in
+	// this and in Replayed does a replay differ from the first answer.
+	Disputed bool
+}
+
+func outcomeOf(w aggregate.Withdrawal, replayed bool) Outcome {
+	outcome, _ := w.Outcome()
+	_, disputed := w.Dispute()
+	return Outcome{Outcome: outcome, Replayed: replayed, Disputed: disputed || len(w.ClosedDisputes()) > 0}
 }
 
 // SubmitOptions are what may be said beside the key and the withdrawal. A nil
@@ -89,8 +98,7 @@ func (l *Ledger) Submit(ctx context.Context, key events.RequestKey, id events.Wi
 		return Outcome{}, err
 	}
 	if plan.Empty() {
-		outcome, _ := subject.withdrawal.state.Outcome()
-		return Outcome{Outcome: outcome, Replayed: true}, nil
+		return outcomeOf(subject.withdrawal.state, true), nil
 	}
 	return l.newAttempt(key, subject.withdrawal.state, o.By, send).run(ctx, subject.withdrawal)
 }
