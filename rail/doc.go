@@ -10,11 +10,14 @@
 // A [Sender] is a plain function, so that a caller's own code is a rail:
 //
 //	send := func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {
-//		tx, err := bank.Transfer(ctx, p.Destination, p.Amount, p.Token)
-//		if errors.Is(err, bank.ErrAccountClosed) {
+//		tx, err := bank.Transfer(ctx, p.Destination, p.Amount.String(), p.Token)
+//		switch {
+//		case errors.Is(err, bank.ErrAccountClosed):
 //			return rail.Receipt{}, &rail.Refusal{Reason: "account closed"} // nothing left
+//		case err != nil:
+//			return rail.Receipt{}, err // nobody knows
 //		}
-//		return rail.Receipt{Reference: tx.ID}, err
+//		return rail.Receipt{Reference: tx.ID}, nil
 //	}
 //
 // Caveats. A Sender must hand Payment.Token on as the rail's own idempotency key

@@ -57,6 +57,10 @@ type child struct {
 	Races       int
 	Withdrawals []events.WithdrawalID
 	Name        string
+	// Seed is not zero for a worker: it requests and submits at random until it is killed.
+	// Since is when the first worker began.
+	Seed  uint64
+	Since time.Time
 }
 
 // point is a labelled point of a submit.
@@ -78,6 +82,9 @@ func (c child) run(ctx context.Context) error {
 	bank, err := simulated.Open(c.Book, nil)
 	if err != nil {
 		return err
+	}
+	if c.Seed != 0 {
+		return c.work(ctx, log)
 	}
 	if c.Races > 0 {
 		return errors.Join(c.race(ctx, log, bank), log.Close())
@@ -239,7 +246,7 @@ func TestA7KilledAtEveryPoint(t *testing.T) {
 				id := where.request(t, fmt.Sprintf("order-%d", round))
 				key := events.RequestKey(fmt.Sprintf("req-%d", round))
 				cmd := child{Log: where.path, Book: where.book, Withdrawal: id, Key: key, DieAt: p}.command(t)
-				if err := cmd.Run(); !killed(err) {
+				if err := cmd.Run(); !isKill(err) {
 					t.Fatalf("the process was to be killed: %v\n%s", err, cmd.Stderr)
 				}
 				if n := where.left(t, id); n != c.left {
@@ -312,7 +319,7 @@ func (p *place) held(t *testing.T, later *submissions.Ledger, id events.Withdraw
 	}
 }
 
-func killed(err error) bool {
+func isKill(err error) bool {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return false
