@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"holdfast/events"
@@ -20,7 +21,7 @@ const tokenLength = 6
 // release have in common, and how the person confirms.
 type word struct {
 	key, reason, evidence *option
-	rail                  *option
+	rail, against         *option
 	yes, confirm          *option
 }
 
@@ -30,9 +31,15 @@ func newWord() word {
 		reason:   needed("reason", "TEXT", "why, for the record"),
 		evidence: needed("evidence", "TEXT", "what you looked at, for the record"),
 		rail:     railOption(),
+		against:  toggle("against-the-rail", "say that nothing was sent although the rail says that it was"),
 		yes:      toggle("yes", "do not ask for a confirmation"),
 		confirm:  text("confirm", "TOKEN", "the confirmation: the last 6 characters of the withdrawal's id"),
 	}
+}
+
+// options returns the flags, with those of one command after what is to be said.
+func (w word) options(own ...*option) []*option {
+	return slices.Concat([]*option{w.key}, own, []*option{w.reason, w.evidence, w.rail, w.against, w.yes, w.confirm})
 }
 
 // said is what the person is about to put on record.
@@ -40,6 +47,21 @@ type said struct {
 	verb      string // "resolve", "release"
 	result    events.Result
 	reference string
+}
+
+// nothingSent reports whether it says that the money did not leave. If it did, that is
+// how it leaves twice, or is lost.
+func (s said) nothingSent() bool { return s.result != events.ResultSent }
+
+// sentence says on a line of its own what the word means.
+func (s said) sentence() string {
+	switch s.result {
+	case events.ResultSent:
+		return fmt.Sprintf("Resolving as sent says that the money left, under the rail's reference %s.", legible(s.reference))
+	case events.ResultFailed:
+		return "Resolving as failed says that nothing left, and gives the withdrawal up."
+	}
+	return "Releasing says that nothing was sent."
 }
 
 func (s said) String() string {
@@ -56,18 +78,31 @@ func (s said) String() string {
 // confirmed, on a terminal or by a flag.
 func (c *call) confirmed(ctx context.Context, w word, s submissions.Status, about said) error {
 	known := c.railSays(ctx, w.rail.value, s.ID)
-	c.showFacts(s, about, known)
+	warnings := warnings(s, about, known)
+	c.showFacts(s, about, known, warnings)
 	token := string(s.ID[len(s.ID)-tokenLength:])
+	look := c.command("claimed-by", "--withdrawal", string(s.ID))
+	if known.saysSent() && about.nothingSent() && !w.against.on() {
+		err := c.usage("the rail says %s; nothing was written, and to say that nothing was sent wants --against-the-rail as well", known)
+		if s.Outcome == nil {
+			look = c.command("resolve", "--key", w.key.value, "--sent", known.Reference, "--reason", w.reason.value, "--evidence", "EVIDENCE")
+		}
+		return &tryError{err, look}
+	}
 	switch {
 	case w.confirm.given && w.confirm.value != token:
 		return c.usage("--confirm %s does not confirm withdrawal %s, whose id ends in %s; nothing was written", events.Quote(w.confirm.value), s.ID, token)
 	case w.confirm.given, w.yes.on():
 		return nil
+	case !c.terminal(c.stdin) && len(warnings) > 0:
+		err := c.usage("this changes the record for good, and there is a warning; nothing was written: " +
+			"look, then give --confirm with the last 6 characters of the withdrawal's id")
+		return &tryError{err, look}
 	case !c.terminal(c.stdin):
 		err := c.usage("this changes the record for good and wants a confirmation; nothing was written")
 		return &tryError{err, c.again("--confirm", token)}
 	}
-	fmt.Fprintf(c.stderr, "To %s, type %s: ", about, token)
+	fmt.Fprintf(c.stderr, "%s Type %s to %s: ", about.sentence(), token, about.verb)
 	typed, err := readLine(ctx, c.stdin)
 	if err != nil {
 		return c.usage("there was no confirmation, and nothing was written: %w", err)
@@ -138,18 +173,27 @@ func (a *railAnswer) String() string {
 	return answer
 }
 
-// contradicts says in a clause how what the person is about to say differs from what the
-// rail says, or returns "".
-func (a *railAnswer) contradicts(about said) string {
+// saysSent reports whether the rail was asked and says that the money left.
+func (a *railAnswer) saysSent() bool { return a != nil && a.Verdict == string(rail.VerdictSent) }
+
+// warnings says, a clause each, what speaks against what the person is about to say.
+func warnings(s submissions.Status, about said, known *railAnswer) []string {
+	var all []string
 	switch {
-	case a == nil || a.Verdict != string(rail.VerdictSent):
-		return ""
-	case about.result != events.ResultSent:
-		return "the rail says that the money left, and you are about to say that it did not"
-	case about.reference != a.Reference:
-		return "the rail knows this payment under another reference than you give"
+	case known.saysSent() && about.nothingSent():
+		all = append(all, "the rail says that the money left, and you are about to say that it did not")
+	case known.saysSent() && about.reference != known.Reference:
+		all = append(all, "the rail knows this payment under another reference than you give")
+	case about.nothingSent() && known == nil:
+		all = append(all, "the rail was not asked; with --rail it is")
+	case about.nothingSent() && known.Error != "":
+		all = append(all, "the rail was not asked: it could not be")
 	}
-	return ""
+	if about.result == events.ResultFailed && !s.ReleaseFrom.IsZero() {
+		all = append(all, fmt.Sprintf("the attempt may still be running until %s; if money leaves after all, the withdrawal will be disputed",
+			stamp(s.ReleaseFrom)))
+	}
+	return all
 }
 
 // factsDocument is what a person is shown before they confirm, on standard error.
@@ -160,11 +204,10 @@ type factsDocument struct {
 	About   string         `json:"about"`
 }
 
-func (c *call) showFacts(s submissions.Status, about said, known *railAnswer) {
+func (c *call) showFacts(s submissions.Status, about said, known *railAnswer, warnings []string) {
 	d := c.status(s)
-	warning := known.contradicts(about)
 	if c.inJSON() {
-		c.stderr.Write(encode(factsDocument{Facts: d, Rail: known, Warning: warning, About: about.String()}))
+		c.stderr.Write(encode(factsDocument{Facts: d, Rail: known, Warning: strings.Join(warnings, "; "), About: about.String()}))
 		return
 	}
 	p := c.page()
@@ -173,7 +216,7 @@ func (c *call) showFacts(s submissions.Status, about said, known *railAnswer) {
 	if known != nil {
 		p.fact("Rail says", known.String())
 	}
-	if warning != "" {
+	for _, warning := range warnings {
 		p.line("%s %s.", p.paint.bad("Warning:"), warning)
 	}
 	p.line("")

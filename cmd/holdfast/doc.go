@@ -28,6 +28,8 @@
 //	outcome,    what request has, and: state since disputed holder? claim?{key since attempt?}
 //	claimed-by  outcome?{as submit} dispute?{since key attempt result reference? detail?}
 //	            past_claims[{key since attempt? released_at released_by reason evidence}]
+//	            late_answers[{at key attempt result reference? detail? contradicts}]
+//	            closed_disputes[{as dispute, closed_at closed_by reason evidence}]
 //	            actions[wait, submit, resolve, release] release_from?
 //	            attempt is {number rail token started_at deadline reported? detail? ended_at?}
 //	in-flight   in_flight[as claimed-by], disputed first, then oldest first
@@ -43,7 +45,7 @@
 // Standard error is then lines of JSON as well, each an object with one of
 //
 //	error       {code message cause? holder? withdrawal? key? fields?[] state? since? until? try}
-//	note        a sentence, such as that the answer is a replay
+//	note        a sentence, such as that the answer is a replay; beside it try?
 //	facts       what claimed-by has; beside it about, rail?{rail verdict? reference? attempt?
 //	            detail? error?} and warning?: what a person sees before they confirm
 //	progress    {events total? per_second seconds_left?}

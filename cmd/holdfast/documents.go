@@ -116,10 +116,16 @@ type statusDocument struct {
 	Dispute  *disputeDocument `json:"dispute,omitempty"`
 	// PastClaims are the claims that were released, oldest first.
 	PastClaims []pastClaimDocument `json:"past_claims"`
+	// LateAnswers are what the rail said when the record had moved on, and
+	// ClosedDisputes the disputes that a person has closed; each oldest first.
+	LateAnswers    []lateAnswerDocument    `json:"late_answers"`
+	ClosedDisputes []closedDisputeDocument `json:"closed_disputes"`
 	// Actions says what can be done: wait, submit, resolve, release.
 	Actions []string `json:"actions"`
 	// ReleaseFrom is when release stops being refused, where that is later than now.
 	ReleaseFrom string `json:"release_from,omitempty"`
+
+	advice advice
 }
 
 type claimDocument struct {
@@ -140,13 +146,48 @@ type attemptDocument struct {
 	EndedAt  string `json:"ended_at,omitempty"`
 }
 
-type disputeDocument struct {
-	Since     string `json:"since"`
+// railSaid is what the rail answered when the record had moved on.
+type railSaid struct {
 	Key       string `json:"key"`
 	Attempt   int    `json:"attempt"`
 	Result    string `json:"result"`
 	Reference string `json:"reference,omitempty"`
 	Detail    string `json:"detail,omitempty"`
+}
+
+func newRailSaid(e events.LateOutcomeReported) railSaid {
+	return railSaid{Key: string(e.Key), Attempt: e.Attempt, Result: string(e.Result), Reference: e.Reference, Detail: e.Detail}
+}
+
+// String returns the answer in words.
+func (s railSaid) String() string {
+	switch {
+	case s.Reference != "":
+		return s.Result + " as " + legible(s.Reference)
+	case s.Detail != "":
+		return s.Result + " (" + legible(s.Detail) + ")"
+	}
+	return s.Result
+}
+
+type disputeDocument struct {
+	Since string `json:"since"`
+	railSaid
+}
+
+type closedDisputeDocument struct {
+	disputeDocument
+	ClosedAt string `json:"closed_at"`
+	ClosedBy string `json:"closed_by"`
+	Reason   string `json:"reason"`
+	Evidence string `json:"evidence"`
+}
+
+type lateAnswerDocument struct {
+	At string `json:"at"`
+	railSaid
+	// Contradicts says that it opened a dispute.
+	Contradicts bool `json:"contradicts"`
 }
 
 type pastClaimDocument struct {

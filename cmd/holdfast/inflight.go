@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"holdfast/internal/shell"
 	"holdfast/submissions"
 )
 
@@ -18,7 +19,7 @@ func (c *call) inFlight() command {
 		usage: "list what waits for somebody",
 		description: []string{
 			"Lists the withdrawals that are claimed and have no outcome, and those that are disputed, which come first; " +
-				"then the oldest. Nothing leaves this list by itself: a person resolves or releases it. " +
+				"then the oldest. Nothing leaves this list by itself: a person resolves or releases it, under the key that is shown. " +
 				"It reads the whole log.",
 		},
 		examples: []string{"in-flight", "in-flight --json"},
@@ -50,15 +51,17 @@ func (c *call) printInFlight(list []submissions.Status) error {
 		var rows [][]string
 		for i, s := range list {
 			item := d.InFlight[i]
-			key, since := item.Holder, s.Since
-			if s.Dispute != nil {
-				key, since = string(s.Dispute.Key), s.Dispute.Since
+			key, can := item.Holder, item.advice.summary(p.now)
+			if s.Dispute != nil && key == "" {
+				key, can = "-", "resolve with --withdrawal "+item.Withdrawal+" and any key"
 			}
 			rows = append(rows, []string{
-				item.statusWord(), age(p.now.Sub(since)), key, item.Withdrawal,
-				fmt.Sprintf("%s %s", item.Amount, item.Currency), item.advice(p),
+				item.statusWord(), age(p.now.Sub(s.WaitingSince())), key, item.Withdrawal,
+				fmt.Sprintf("%s %s", item.Amount, item.Currency), can,
 			})
 		}
 		p.table([]string{"STATE", "AGE", "KEY", "WITHDRAWAL", "AMOUNT", "CAN BE DONE"}, rows)
+		p.line("")
+		p.line("The command lines are in: %s", shell.Join(c.command("claimed-by", "--withdrawal", "ID")...))
 	})
 }

@@ -15,7 +15,8 @@ func (c *call) outcome() command {
 		description: []string{
 			"Prints the outcome of the key's withdrawal, in the same bytes as submit did, or how far it has got: " +
 				"claimed, sending, unknown or refused, since when, and what can be done. " +
-				"A key that lost, was refused or was released holds nothing, and is not found.",
+				"A key that lost, was refused or was released holds nothing, and is not found. " +
+				"What the rail said later, and whether that is disputed, follows the outcome.",
 		},
 		examples: []string{"outcome --key req-1"},
 		options:  []*option{key},
@@ -37,7 +38,8 @@ func (c *call) claimedBy() command {
 		name:  "claimed-by",
 		usage: "tell who holds a withdrawal, and how far it has got",
 		description: []string{
-			"Prints the key that holds the withdrawal, the keys that held it before, what was requested and how far it has got.",
+			"Prints the key that holds the withdrawal, the keys that held it before, what was requested and how far it has got: " +
+				"what the rail said when the record had moved on, whether that is disputed, and the command lines of what can be done.",
 		},
 		examples: []string{"claimed-by --withdrawal wabcdefghijklmnopqrstuvwxyz234567"},
 		options:  []*option{withdrawal},
@@ -60,6 +62,9 @@ func (c *call) printStatus(s submissions.Status, outcomeOnly bool) error {
 	return c.result(d, func(p *page) {
 		if outcomeOnly && d.Outcome != nil {
 			d.Outcome.page(p)
+			if s.Claim != nil && s.Claim.Attempt != nil && len(d.LateAnswers) > 0 {
+				p.fact("Token at the rail", s.Claim.Attempt.Token)
+			}
 			d.disputePage(p)
 			return
 		}
@@ -68,5 +73,6 @@ func (c *call) printStatus(s submissions.Status, outcomeOnly bool) error {
 			p.line("")
 			d.Outcome.page(p)
 		}
+		d.advice.page(p)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"holdfast/events"
+	"holdfast/internal/shell"
 )
 
 // result prints what a command came to: on standard output, and nothing else goes
@@ -42,6 +43,17 @@ func (c *call) note(format string, args ...any) {
 
 type noteDocument struct {
 	Note string `json:"note"`
+	Try  string `json:"try,omitempty"`
+}
+
+// warn tells the user loudly of what they must not miss beside the result, and where to
+// look further.
+func (c *call) warn(message string, try ...string) {
+	if c.inJSON() {
+		c.stderr.Write(encode(noteDocument{Note: "Warning: " + message, Try: shell.Join(try...)}))
+		return
+	}
+	fmt.Fprintf(c.stderr, "%s %s.\nTry: %s\n", c.paint(c.stderr).bad("Warning:"), message, shell.Join(try...))
 }
 
 // encode writes a document as one line of JSON.
@@ -116,7 +128,7 @@ func (p *page) since(t time.Time) string {
 // until returns an instant that may be still to come.
 func (p *page) until(t time.Time) string {
 	if left := t.Sub(p.now); left > 0 {
-		return fmt.Sprintf("%s (in %s)", stamp(t), age(left))
+		return fmt.Sprintf("%s (in %s)", stamp(t), remaining(left))
 	}
 	return p.since(t)
 }
@@ -143,6 +155,12 @@ func age(d time.Duration) string {
 		return fmt.Sprintf("%dh", d/time.Hour)
 	}
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// remaining returns how long something still takes, rounded up: who comes back after it
+// is not early.
+func remaining(d time.Duration) string {
+	return ((max(d, 0) + time.Second - 1) / time.Second * time.Second).String()
 }
 
 // paint colours words where the stream is a terminal that wants colour. No meaning is

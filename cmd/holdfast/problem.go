@@ -77,7 +77,10 @@ func (c *call) try(r *aggregate.Refusal) []string {
 	byWithdrawal := c.command("claimed-by", "--withdrawal", string(r.Withdrawal))
 	switch r.Code {
 	case aggregate.CodeNotFound:
-		if r.Withdrawal != "" {
+		switch {
+		case r.Withdrawal != "" && r.Key != "": // the key held it once
+			return byWithdrawal
+		case r.Withdrawal != "":
 			return c.command("request", "--help")
 		}
 		return c.command("in-flight")
@@ -88,7 +91,7 @@ func (c *call) try(r *aggregate.Refusal) []string {
 	case aggregate.CodeInFlight, aggregate.CodeAlreadyResolved, aggregate.CodeAttemptRunning, aggregate.CodeOutcomeUnknown:
 		return byKey
 	case aggregate.CodeDisputed:
-		return c.command("history", "--withdrawal", string(r.Withdrawal))
+		return byWithdrawal
 	case aggregate.CodeDamaged:
 		return c.command("verify")
 	case aggregate.CodeUnavailable:

@@ -22,14 +22,15 @@ func (c *call) release() command {
 		description: []string{
 			"Gives up a claim: \"I looked, nothing was sent\". The key and the withdrawal are free, and whoever comes next, " +
 				"under any key, becomes the holder and may send. It is refused once there is an outcome, and while an attempt " +
-				"may still be running. The facts are shown first, with what the rail says where --rail is given.",
+				"may still be running. The facts are shown first, with what the rail says where --rail is given. " +
+				"Where the rail says that it was sent, it is refused unless --against-the-rail is given too.",
 			"If the money did leave, this is how it leaves twice, so it wants a confirmation: on a terminal, the last 6 " +
 				"characters of the withdrawal's id; elsewhere --confirm with those characters, or --yes.",
 		},
 		examples: []string{
 			"release --key req-1 --reason 'timed out' --evidence 'not in the bank statement of 3 May'",
 		},
-		options: []*option{w.key, w.reason, w.evidence, w.rail, w.yes, w.confirm},
+		options: w.options(),
 		run: func(ctx context.Context) error {
 			by, err := c.person()
 			if err != nil {

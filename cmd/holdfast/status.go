@@ -24,16 +24,29 @@ func (c *call) status(s submissions.Status) statusDocument {
 		outcome := newOutcomeDocument(submissions.Outcome{Outcome: *s.Outcome})
 		d.Outcome = &outcome
 	}
+	d.LateAnswers, d.ClosedDisputes = []lateAnswerDocument{}, []closedDisputeDocument{}
+	disputes := map[time.Time]int{} // when they were opened, and by which attempt
 	if x := s.Dispute; x != nil {
-		d.Dispute = &disputeDocument{
-			Since: stamp(x.Since), Key: string(x.Key), Attempt: x.Attempt,
-			Result: string(x.Result), Reference: x.Reference, Detail: x.Detail,
-		}
+		d.Dispute = &disputeDocument{stamp(x.Since), newRailSaid(x.LateOutcomeReported)}
+		disputes[x.Since] = x.Attempt
+	}
+	for _, x := range s.ClosedDisputes {
+		d.ClosedDisputes = append(d.ClosedDisputes, closedDisputeDocument{
+			disputeDocument: disputeDocument{stamp(x.Since), newRailSaid(x.LateOutcomeReported)},
+			ClosedAt:        stamp(x.ClosedAt), ClosedBy: x.ClosedBy, Reason: x.Reason, Evidence: x.Evidence,
+		})
+		disputes[x.Since] = x.Attempt
+	}
+	for _, late := range s.LateAnswers {
+		d.LateAnswers = append(d.LateAnswers, lateAnswerDocument{
+			At: stamp(late.At), railSaid: newRailSaid(late.LateOutcomeReported), Contradicts: disputes[late.At] == late.Attempt,
+		})
 	}
 	for _, past := range s.PastClaims {
 		d.PastClaims = append(d.PastClaims, newPastClaimDocument(past))
 	}
 	d.Actions, d.ReleaseFrom = actions(s), stamp(s.ReleaseFrom)
+	d.advice = c.advise(s)
 	return d
 }
 
@@ -55,38 +68,6 @@ func newPastClaimDocument(p aggregate.PastClaim) pastClaimDocument {
 	}
 }
 
-// actions returns what can be done about a withdrawal. It is advice; the ledger decides.
-func actions(s submissions.Status) []string {
-	switch {
-	case s.Dispute != nil:
-		return []string{"resolve"}
-	case s.State == aggregate.StateRequested:
-		return []string{"submit"}
-	case s.State == aggregate.StateClaimed:
-		return []string{"submit", "release", "resolve"}
-	case s.State == aggregate.StateRefused:
-		return []string{"release", "resolve"}
-	case s.State == aggregate.StateSending:
-		return []string{"wait", "resolve", "release"}
-	case s.State == aggregate.StateUnknown:
-		return []string{"resolve", "release"}
-	}
-	return []string{}
-}
-
-// advice is what can be done, for a person.
-func (d statusDocument) advice(p *page) string {
-	can := strings.Join(d.Actions, ", ")
-	if d.ReleaseFrom == "" || can == "" {
-		return can
-	}
-	from, err := time.Parse(time.RFC3339Nano, d.ReleaseFrom)
-	if err != nil {
-		return can
-	}
-	return fmt.Sprintf("%s in %s", can, age(from.Sub(p.now)))
-}
-
 // statusWord is the state with the dispute that stands above it.
 func (d statusDocument) statusWord() string {
 	if d.Disputed {
@@ -104,6 +85,7 @@ func (d statusDocument) page(p *page, s submissions.Status) {
 	if s.Claim != nil && s.Claim.Attempt != nil {
 		a := s.Claim.Attempt
 		p.fact("Attempt", fmt.Sprintf("%d, by rail %s, started %s", a.Number, a.Rail, p.since(a.Started)))
+		p.fact("Token at the rail", a.Token)
 		switch {
 		case a.Reported != "":
 			p.fact("Attempt ended", fmt.Sprintf("%s, at %s: %s", a.Reported, p.since(a.Ended), legible(a.Detail)))
@@ -115,13 +97,24 @@ func (d statusDocument) page(p *page, s submissions.Status) {
 	for _, past := range d.PastClaims {
 		p.fact("Released claim", fmt.Sprintf("%s, by %s at %s: %s (%s)", past.Key, past.ReleasedBy, past.ReleasedAt, past.Reason, past.Evidence))
 	}
-	p.fact("Can be done", d.advice(p))
+	p.fact("Can be done", d.advice.summary(p.now))
 }
 
+// disputePage writes what the rail said when the record had moved on, and what a person
+// said to that.
 func (d statusDocument) disputePage(p *page) {
+	for _, late := range d.LateAnswers {
+		when := "after the record had moved on"
+		if late.Contradicts {
+			when = "after the record said otherwise"
+		}
+		p.fact("Late answer", fmt.Sprintf("%s at %s (attempt %d, under key %s), %s", late.railSaid, late.At, late.Attempt, late.Key, when))
+	}
+	for _, x := range d.ClosedDisputes {
+		p.fact("Dispute closed", fmt.Sprintf("by %s at %s: %s (%s)", legible(x.ClosedBy), x.ClosedAt, legible(x.Reason), legible(x.Evidence)))
+	}
 	if x := d.Dispute; x != nil {
-		p.fact("Disputed since", x.Since)
-		p.fact("Rail's late answer", strings.TrimSpace(fmt.Sprintf("attempt %d under key %s: %s %s%s", x.Attempt, x.Key, x.Result, x.Reference, x.Detail)))
+		p.fact("Dispute", fmt.Sprintf("open since %s; close it with: %s", x.Since, d.advice.commands[0]))
 	}
 }
 

@@ -40,7 +40,7 @@ func (c *call) submit() command {
 		description: []string{
 			"Takes the claim on the withdrawal for the key, on disk, then calls the rail once, then records the answer. " +
 				"Submitting again under the same key prints the same outcome, byte for byte, and the rail is not called; " +
-				"that it was a replay is said on standard error alone.",
+				"that it was a replay is said on standard error alone, and so is that the rail has contradicted it since.",
 			"A send that fails keeps its claim, because nobody knows whether the money left: the exit status is 5, and " +
 				"a person looks at the rail and says what happened (resolve) or that nothing did (release).",
 		},
@@ -66,6 +66,10 @@ func (c *call) submit() command {
 					&submissions.SubmitOptions{By: c.by(), Restated: restated.restated(), Rail: rail.Name(), Timeout: limit})
 				if err != nil {
 					return err
+				}
+				if outcome.Disputed {
+					c.warn("the rail contradicts this outcome; see what it said, and what was said to that, before you act on it",
+						c.command("claimed-by", "--withdrawal", string(outcome.Withdrawal))...)
 				}
 				return c.told(outcome, raw.on())
 			})
