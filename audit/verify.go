@@ -124,7 +124,7 @@ func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error 
 // key that took it.
 func (v *verifier) withdrawal(ctx context.Context, stream string) error {
 	var tenant events.Tenant
-	_, err := fold(ctx, v, stream, aggregate.Withdrawal{}, func(r events.Recorded) error {
+	_, _, err := fold(ctx, v, stream, aggregate.Withdrawal{}, func(r events.Recorded) error {
 		switch e := r.Event.(type) {
 		case events.WithdrawalRequested:
 			tenant = e.Tenant
@@ -144,7 +144,7 @@ func (v *verifier) withdrawal(ctx context.Context, stream string) error {
 // withdrawal's stream.
 func (v *verifier) reserved(ctx context.Context, keyStream, stream string, at uint64) (bool, error) {
 	found := false
-	_, err := fold(ctx, v, keyStream, aggregate.RequestKey{}, func(r events.Recorded) error {
+	_, _, err := fold(ctx, v, keyStream, aggregate.RequestKey{}, func(r events.Recorded) error {
 		if e, ok := r.Event.(events.KeyReserved); ok && e.Withdrawal.Stream() == stream && e.At == at {
 			found = true
 		}
@@ -158,14 +158,14 @@ func (v *verifier) reserved(ctx context.Context, keyStream, stream string, at ui
 func (v *verifier) key(ctx context.Context, stream string) error {
 	bound := map[events.WithdrawalID]bool{}
 	state := aggregate.RequestKey{}
-	_, err := fold(ctx, v, stream, state, func(r events.Recorded) error {
+	_, _, err := fold(ctx, v, stream, state, func(r events.Recorded) error {
 		var err error
 		if state, err = state.Apply(r); err != nil {
 			return nil // fold finds the same
 		}
 		reserved, _ := state.Reserved()
-		w, err := fold(ctx, v, reserved.Stream(), aggregate.Withdrawal{}, nil)
-		if err != nil {
+		w, sound, err := fold(ctx, v, reserved.Stream(), aggregate.Withdrawal{}, nil)
+		if err != nil || !sound { // what is wrong with it is found by itself
 			return err
 		}
 		standing, err := state.Standing(w)
@@ -185,19 +185,20 @@ func (v *verifier) key(ctx context.Context, stream string) error {
 }
 
 // fold reads a stream to its end, or to the first thing that is wrong with it, which
-// becomes a finding. The error is not nil only when the stream cannot be read.
+// becomes a finding and makes it unsound. The error is not nil only when the stream
+// cannot be read.
 func fold[S interface {
 	Apply(events.Recorded) (S, error)
-}](ctx context.Context, v *verifier, stream string, state S, each func(events.Recorded) error) (S, error) {
+}](ctx context.Context, v *verifier, stream string, state S, each func(events.Recorded) error) (end S, sound bool, err error) {
 	chain := v.codec.Chain(stream)
 	for stored, err := range v.log.ReadStream(ctx, stream, 0) {
 		var damaged *eventlog.Damaged
 		if errors.As(err, &damaged) {
 			v.find(string(damaged.Kind), stream, chain.Next(), damaged.Reason)
-			return state, nil
+			return state, false, nil
 		}
 		if err != nil {
-			return state, err
+			return state, false, err
 		}
 		recorded, err := chain.Read(events.Stored{
 			Stream: stored.Stream, Revision: stored.Revision, ID: stored.ID, Type: stored.Type, Data: stored.Data, Metadata: stored.Metadata,
@@ -205,19 +206,19 @@ func fold[S interface {
 		var damage *events.Damage
 		if errors.As(err, &damage) {
 			v.find(string(damage.Kind), stream, damage.Revision, damage.Reason)
-			return state, nil
+			return state, false, nil
 		}
 		next, err := state.Apply(recorded)
 		if err != nil {
 			v.find(string(events.FaultOrder), stream, recorded.Revision, err.Error())
-			return state, nil
+			return state, false, nil
 		}
 		state = next
 		if each != nil {
 			if err := each(recorded); err != nil {
-				return state, err
+				return state, true, err
 			}
 		}
 	}
-	return state, nil
+	return state, true, nil
 }
