@@ -105,9 +105,13 @@ const (
 
 // withLog runs a function with the log, and closes it.
 func (c *call) withLog(ctx context.Context, a access, do func(eventlog.Log) error) (err error) {
+	created := a == creates && isNew(c.log.value)
 	log, err := c.openLog(ctx, c.log.value, a)
 	if err != nil {
 		return c.openFailed(err)
+	}
+	if created {
+		c.tell("Created a new log: " + strings.TrimPrefix(place(c.log.value), sqliteScheme))
 	}
 	defer func() {
 		if closing := log.Close(); err == nil && closing != nil {

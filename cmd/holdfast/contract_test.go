@@ -63,6 +63,10 @@ func golden(t *testing.T, file string, flags ...string) {
 	}
 	p := newTestProgram(t)
 	t.Chdir(p.dir)
+	dir, err := os.Getwd() // as the program finds it
+	if err != nil {
+		t.Fatal(err)
+	}
 	p.log, p.rail = "sqlite:log.db", "simulated:book.jsonl"
 	p.deterministic()
 	var ids []string
@@ -74,6 +78,7 @@ func golden(t *testing.T, file string, flags ...string) {
 		args := append(words(line), flags...)
 		p.clock = p.clock.Add(time.Second) // all of a command happens at once
 		r := p.run(t, args...)
+		r.stderr = strings.ReplaceAll(r.stderr, dir, "/DIR")
 		got.WriteString("$ " + shell.Join(append([]string{programName}, args...)...) + "\n" + r.stdout)
 		if r.stderr != "" {
 			got.WriteString("--- standard error\n" + r.stderr)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"holdfast/aggregate"
+	"holdfast/eventlog"
 )
 
 // demoDocument is the result of demo.
@@ -52,8 +53,10 @@ func (c *call) demo() command {
 }
 
 func (c *call) runDemo(ctx context.Context, keep string) error {
-	if strings.HasPrefix(c.log.value, "memory:") && c.log.given {
-		return c.usage("the demo runs several processes, and a log in memory cannot be shared by them")
+	if c.log.given { // it is made before the story, and a log that cannot be is no start for one
+		if err := c.withLog(ctx, creates, func(eventlog.Log) error { return nil }); err != nil {
+			return err
+		}
 	}
 	folder, tidy, err := demoFolder(keep)
 	if err != nil {

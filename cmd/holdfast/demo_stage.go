@@ -112,13 +112,13 @@ func (s *stage) runQuietly(ctx context.Context, args ...string) ran {
 	var stdout, stderr bytes.Buffer
 	p.stdin, p.stdout, p.stderr = strings.NewReader(""), &stdout, &stderr
 	p.terminal = func(any) bool { return false }
-	p.env = func(name string) string {
+	p.env = func(name string) (string, bool) {
 		for _, v := range s.surroundings {
 			if v[0] == name {
-				return v[1]
+				return v[1], true
 			}
 		}
-		return ""
+		return "", false
 	}
 	exit := p.run(ctx, args)
 	return ran{exit: exit, stdout: stdout.String(), stderr: stderr.String()}

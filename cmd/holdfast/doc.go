@@ -44,7 +44,8 @@
 //
 // Standard error is then lines of JSON as well, each an object with one of
 //
-//	error       {code message cause? holder? withdrawal? key? fields?[] state? since? until? try}
+//	error       {code message cause? holder? withdrawal? key? fields?[] state? since? until?
+//	            tenant? log? try}
 //	note        a sentence, such as that the answer is a replay; beside it try?
 //	facts       what claimed-by has; beside it about, rail?{rail verdict? reference? attempt?
 //	            detail? error?} and warning?: what a person sees before they confirm
@@ -55,7 +56,7 @@
 // 0. The results of request, submit and resolve hold nothing that changes, so that a
 // replay prints the same bytes.
 //
-// Caveats. A log in memory (memory:) ends with the command. The simulated rail moves no
+// Caveats. A relative FILE is another log in another folder. The simulated rail moves no
 // money. On a terminal, progress is a bar and the confirmation a prompt, whatever --json
 // says.
 package main

@@ -45,7 +45,7 @@ func (c *call) printInFlight(list []submissions.Status) error {
 	}
 	return c.result(d, func(p *page) {
 		if len(list) == 0 {
-			p.line("Nothing is in flight.")
+			p.line("Nothing is in flight for tenant %s in %s", c.tenant.value, place(c.log.value))
 			return
 		}
 		var rows [][]string

@@ -2,20 +2,55 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"holdfast/eventlog"
 	"holdfast/eventlog/engines"
 )
 
+const sqliteScheme = "sqlite:"
+
 // openLog opens the log that a URL names. Only a command that creates one makes a log
-// that is not there. A log in memory is always new: it has nothing to read, and says so
-// as any empty log does.
+// that is not there. A log in memory would end with the command, and what it claimed with
+// it, so the command line has none.
 func openLog(ctx context.Context, url string, a access) (eventlog.Log, error) {
-	if url == "memory:" {
-		a = creates
+	if strings.HasPrefix(url, "memory:") {
+		return nil, &eventlog.OpenError{Path: url, Reason: "a log in memory would be gone when the command ends", Try: writeSQLite}
 	}
-	return engines.Open(ctx, url, &engines.Options{ReadOnly: a == reads, MustExist: a != creates})
+	log, err := engines.Open(ctx, url, &engines.Options{ReadOnly: a == reads, MustExist: a != creates})
+	var open *eventlog.OpenError
+	if !strings.HasPrefix(url, sqliteScheme) && errors.As(err, &open) {
+		return nil, &eventlog.OpenError{Path: open.Path, Reason: open.Reason, Try: writeSQLite, Err: open.Err}
+	}
+	return log, err
+}
+
+const writeSQLite = "write sqlite:FILE"
+
+// place returns a log's URL with an absolute path: a relative one is another log in
+// another folder.
+func place(url string) string {
+	if file, ok := strings.CutPrefix(url, sqliteScheme); ok {
+		if absolute, err := filepath.Abs(file); err == nil {
+			return sqliteScheme + absolute
+		}
+	}
+	return url
+}
+
+// isNew reports whether there is no log yet where a URL names a file.
+func isNew(url string) bool {
+	file, ok := strings.CutPrefix(url, sqliteScheme)
+	if !ok {
+		return false
+	}
+	info, err := os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
 // head returns how many events a log has, and false where its positions do not say. It

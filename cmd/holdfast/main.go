@@ -18,7 +18,7 @@ func main() {
 		stdin:    os.Stdin,
 		stdout:   os.Stdout,
 		stderr:   os.Stderr,
-		env:      os.Getenv,
+		env:      os.LookupEnv,
 		user:     osUser,
 		terminal: isTerminal,
 		now:      time.Now,

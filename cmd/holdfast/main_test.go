@@ -206,8 +206,9 @@ func TestDemo(t *testing.T) {
 func TestDemoOnAGivenLog(t *testing.T) {
 	t.Parallel()
 	p := newTestProgram(t)
-	for range 2 {
-		if r := p.run(t, "demo", "--log", p.log, "--json"); r.exit != 0 || !strings.HasPrefix(r.stdout, `{"ok":true,`) {
+	for i := range 2 {
+		r := p.run(t, "demo", "--log", p.log, "--json")
+		if r.exit != 0 || !strings.HasPrefix(r.stdout, `{"ok":true,`) || strings.Contains(r.stderr, "Created a new log: "+p.dir) != (i == 0) {
 			t.Fatalf("%s", r)
 		}
 	}

@@ -57,15 +57,21 @@ func (o *option) Set(value string) error {
 }
 
 // settle fills in what was not given: from the environment, then the initial value.
-func (o *option) settle(env func(string) string) error {
+func (o *option) settle(env func(string) (string, bool)) error {
 	if o.given {
 		return nil
 	}
 	o.value = o.initial
-	if o.env != "" && env(o.env) != "" {
-		o.value = env(o.env)
+	set := false
+	if o.env != "" {
+		var value string
+		if value, set = env(o.env); value != "" {
+			o.value, set = value, false
+		}
 	}
 	switch {
+	case set && o.initial != "": // and not the default, behind the back of who meant another
+		return fmt.Errorf("%s is empty; set it to what is meant, or unset it", o.env)
 	case o.required && o.value == "" && o.env != "":
 		return fmt.Errorf("--%s is required (or %s in the environment)", o.name, o.env)
 	case o.required && o.value == "":
@@ -130,7 +136,7 @@ func (o *option) describe() string {
 }
 
 // settleAll settles every option and returns all that is wrong.
-func settleAll(options []*option, env func(string) string) error {
+func settleAll(options []*option, env func(string) (string, bool)) error {
 	var errs []error
 	for _, o := range options {
 		errs = append(errs, o.settle(env))

@@ -34,11 +34,19 @@ func (c *call) print(s string) error {
 // note tells the user something beside the result.
 func (c *call) note(format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
+	if !c.inJSON() {
+		message += "."
+	}
+	c.tell(message)
+}
+
+// tell is note, for what is not a sentence.
+func (c *call) tell(message string) {
 	if c.inJSON() {
 		c.stderr.Write(encode(noteDocument{Note: message}))
 		return
 	}
-	fmt.Fprintf(c.stderr, "%s.\n", message)
+	fmt.Fprintln(c.stderr, message)
 }
 
 type noteDocument struct {
@@ -168,7 +176,9 @@ func remaining(d time.Duration) string {
 type paint bool
 
 func (c *call) paint(stream any) paint {
-	return paint(c.terminal(stream) && c.env("NO_COLOR") == "" && c.env("TERM") != "dumb")
+	noColour, _ := c.env("NO_COLOR")
+	kind, _ := c.env("TERM")
+	return paint(c.terminal(stream) && noColour == "" && kind != "dumb")
 }
 
 func (p paint) good(s string) string { return p.wrap("32", s) }

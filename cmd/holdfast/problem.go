@@ -17,6 +17,8 @@ import (
 type problem struct {
 	*aggregate.Refusal
 	try []string
+	// log and tenant are where something was not found.
+	log, tenant string
 }
 
 // fail prints an error on standard error and returns the exit status of its code.
@@ -40,21 +42,25 @@ func (c *call) problem(err error) problem {
 		return p
 	}
 	if u := asUsage(err); u != nil {
-		return problem{aggregate.Invalid(u.err), u.try}
+		return problem{Refusal: aggregate.Invalid(u.err), try: u.try}
 	}
 	var unopened *logError
 	if errors.As(err, &unopened) {
-		return problem{openRefusal(unopened.err), unopened.try}
+		return problem{Refusal: openRefusal(unopened.err), try: unopened.try}
 	}
 	var refusal *submissions.Refusal
 	if errors.As(err, &refusal) {
-		return problem{refusal, c.try(refusal)}
+		p := problem{Refusal: refusal, try: c.try(refusal)}
+		if refusal.Code == aggregate.CodeNotFound {
+			p.log, p.tenant = place(c.log.value), c.tenant.value
+		}
+		return p
 	}
 	message := "this could not be done, and it is safe to try again"
 	if errors.Is(err, context.Canceled) {
 		message = "interrupted; it is safe to try again"
 	}
-	return problem{&aggregate.Refusal{Code: aggregate.CodeUnavailable, Message: message, Cause: err}, c.again()}
+	return problem{Refusal: &aggregate.Refusal{Code: aggregate.CodeUnavailable, Message: message, Cause: err}, try: c.again()}
 }
 
 // openRefusal is the refusal of a log that cannot be opened: what --log names is no log
@@ -123,6 +129,8 @@ func (p problem) print(c *call) {
 		{"Fields", strings.Join(p.Fields, ", ")},
 		{"State", string(p.State)},
 		{"Since", page.since(p.Since)},
+		{"Tenant", p.tenant},
+		{"Log", p.log},
 	} {
 		if fact[1] != "" {
 			page.line("%s: %s", fact[0], fact[1])
@@ -154,6 +162,8 @@ type errorFacts struct {
 	State      string   `json:"state,omitempty"`
 	Since      string   `json:"since,omitempty"`
 	Until      string   `json:"until,omitempty"`
+	Tenant     string   `json:"tenant,omitempty"`
+	Log        string   `json:"log,omitempty"`
 	Try        string   `json:"try"`
 }
 
@@ -161,7 +171,7 @@ func (p problem) document() errorDocument {
 	facts := errorFacts{
 		Code: string(p.Code), Message: oneLine(p.Message),
 		Holder: string(p.Holder), Withdrawal: string(p.Withdrawal), Key: string(p.Key), Fields: p.Fields,
-		State: string(p.State), Since: stamp(p.Since), Until: stamp(p.Until), Try: shell.Join(p.try...),
+		State: string(p.State), Since: stamp(p.Since), Until: stamp(p.Until), Tenant: p.tenant, Log: p.log, Try: shell.Join(p.try...),
 	}
 	if p.Cause != nil {
 		facts.Cause = oneLine(p.Cause.Error())

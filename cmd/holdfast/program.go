@@ -24,7 +24,7 @@ const programName = "holdfast"
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	env            func(name string) string
+	env            func(name string) (value string, set bool)
 	user           func() string // "" where it is not known
 	terminal       func(stream any) bool
 	now            func() time.Time

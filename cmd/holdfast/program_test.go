@@ -34,7 +34,7 @@ func newTestProgram(t *testing.T) *testProgram {
 	p := &testProgram{dir: t.TempDir(), clock: time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)}
 	p.log, p.rail = "sqlite:"+filepath.Join(p.dir, "log.db"), "simulated:"+filepath.Join(p.dir, "book.jsonl")
 	p.program = &program{
-		env:      func(string) string { return "" },
+		env:      func(string) (string, bool) { return "", false },
 		user:     func() string { return "ann@desk" },
 		terminal: func(any) bool { return p.atTerminal },
 		now:      time.Now,
@@ -82,12 +82,12 @@ func (p *testProgram) runWith(ctx context.Context, args ...string) ran {
 	q := *p.program
 	q.stdin, q.stdout, q.stderr = strings.NewReader(p.input), &stdout, &stderr
 	env := q.env
-	q.env = func(name string) string {
+	q.env = func(name string) (string, bool) {
 		switch name {
 		case "HOLDFAST_LOG":
-			return p.log
+			return p.log, true
 		case "HOLDFAST_RAIL":
-			return p.rail
+			return p.rail, true
 		}
 		return env(name)
 	}
@@ -207,7 +207,10 @@ func TestColour(t *testing.T) {
 	}{{true, "", true}, {true, "1", false}, {false, "", false}} {
 		p := newTestProgram(t)
 		p.atTerminal = tt.terminal
-		p.env = func(name string) string { return map[string]string{"NO_COLOR": tt.noColour}[name] }
+		p.env = func(name string) (string, bool) {
+			value, set := map[string]string{"NO_COLOR": tt.noColour}[name]
+			return value, set
+		}
 		r := p.run(t, "outcome")
 		if got := strings.Contains(r.stderr, "\x1b["); got != tt.want || !strings.Contains(r.stderr, "Error:") {
 			t.Errorf("terminal %v, NO_COLOR %q: %q", tt.terminal, tt.noColour, r.stderr)
