@@ -26,6 +26,8 @@ type call struct {
 	name string // the command's, once it is known
 
 	log, tenant, actor, json, help *option
+
+	heard *heard // what the rail said to this call; nil where none was called
 }
 
 func newCall(p *program, args []string) *call {
@@ -153,10 +155,19 @@ func (c *call) withLedger(ctx context.Context, a access, do func(*submissions.Le
 		patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 		defer cancel()
 		if closing := ledger.Close(patient); closing != nil {
-			c.note("the rail has not answered within %s after the end; the key stays in flight until somebody looks", closePatience)
+			c.noteUnrecorded()
 		}
 		return err
 	})
+}
+
+// noteUnrecorded says what is not on record when the command ends.
+func (c *call) noteUnrecorded() {
+	if said := c.heard.said(); said != "" {
+		c.note("the rail answered (%s), and the log did not take its answer within %s; the key stays in flight until somebody resolves it", said, closePatience)
+		return
+	}
+	c.note("the rail has not answered within %s after the end; the key stays in flight until somebody looks", closePatience)
 }
 
 // logger is where the ledger tells of an answer whose caller has gone.

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"holdfast/aggregate"
 	"holdfast/eventlog"
@@ -63,9 +65,17 @@ func (c *call) runDemo(ctx context.Context, keep string) error {
 		return c.usage("the demo's folder cannot be made: %w", err)
 	}
 	defer tidy()
+	// Who stops reading ends the demo, by an error of the next line, and not by a signal
+	// that would leave the folder behind.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
 	s := c.newStage(ctx, folder)
 	s.open()
 	for _, step := range story() {
+		if s.printing != nil {
+			return s.printing
+		}
 		if !s.play(step) {
 			break
 		}

@@ -36,7 +36,7 @@
 //	release     withdrawal state key since attempt? released_at released_by reason evidence
 //	history     withdrawal events[{revision id type schema recorded_at actor correlation_id?
 //	            causation_id? traceparent? prev? digest data}]
-//	verify      clean events streams findings[{code stream? revision reason}]
+//	verify      clean events streams findings[{code stream? revision reason}] open_disputes?
 //	rail-book   entries[{time result reference? reason? withdrawal account amount currency
 //	            destination attempt}] left{withdrawal: how often it left}
 //	demo        ok steps[{number title ok commands[] checks[{claim ok saw?}]}]

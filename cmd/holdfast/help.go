@@ -20,6 +20,7 @@ func (c *call) printUsage(commands []command) error {
 	}
 	table.Flush()
 	writeOptions(&b, "Flags of every command", c.globals())
+	fmt.Fprintf(&b, "\nMore about a command: %s help COMMAND. Which build this is: %s --version, or -v.\n", programName, programName)
 	b.WriteString("\nExit status: 0 done, 2 invalid request, 3 not found, 4 conflict, 5 in flight or outcome\n" +
 		"unknown, 6 not allowed, 7 damaged, 8 unavailable (the same key is safe to retry).\n" +
 		"\nStart with: " + programName + " demo\n")

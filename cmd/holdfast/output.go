@@ -26,10 +26,15 @@ func (c *call) result(document any, page func(*page)) error {
 
 func (c *call) print(s string) error {
 	if _, err := io.WriteString(c.stdout, s); err != nil {
-		return fmt.Errorf("the result could not be printed; what was done stands: %w", err)
+		return &printError{err}
 	}
 	return nil
 }
+
+// printError is a result that could not be printed. What the command did, it did.
+type printError struct{ error }
+
+func (e *printError) Unwrap() error { return e.error }
 
 // note tells the user something beside the result.
 func (c *call) note(format string, args ...any) {

@@ -56,11 +56,25 @@ func (c *call) problem(err error) problem {
 		}
 		return p
 	}
+	var unprinted *printError
+	if errors.As(err, &unprinted) {
+		done := &aggregate.Refusal{Code: aggregate.CodeUnavailable, Message: "the result could not be printed; what was done stands", Cause: unprinted.error}
+		return problem{Refusal: done, try: c.shown()}
+	}
 	message := "this could not be done, and it is safe to try again"
 	if errors.Is(err, context.Canceled) {
 		message = "interrupted; it is safe to try again"
 	}
 	return problem{Refusal: &aggregate.Refusal{Code: aggregate.CodeUnavailable, Message: message, Cause: err}, try: c.again()}
+}
+
+// shown is the command line that shows what this call did, where doing it again would
+// not.
+func (c *call) shown() []string {
+	if c.name == "release" {
+		return c.command("in-flight")
+	}
+	return c.again()
 }
 
 // openRefusal is the refusal of a log that cannot be opened: what --log names is no log

@@ -60,9 +60,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 // dispatch finds the command, reads its flags and runs it.
 func (c *call) dispatch(ctx context.Context) error {
 	commands := c.commands()
+	version := &option{name: "version", short: "v", usage: "print which build this is"}
+	options := append(c.globals(), version)
 	app := &cli.App{
 		Name:            programName,
-		Flags:           flagsOf(c.globals()),
+		Flags:           flagsOf(options),
 		HideHelp:        true, // see help: ours has no wrapping and no topics
 		HideVersion:     true,
 		HideHelpCommand: true,
@@ -70,16 +72,20 @@ func (c *call) dispatch(ctx context.Context) error {
 		ErrWriter:       c.stderr,
 		ExitErrHandler:  func(*cli.Context, error) {}, // the exit status is run's business
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
-			return c.badFlags(err, c.globals())
+			return c.badFlags(err, options)
 		},
 		Action: func(ctx *cli.Context) error {
 			switch {
 			case c.help.on():
 				return c.printUsage(commands)
+			case version.on() && ctx.Args().Len() == 0:
+				return c.printVersion()
 			case ctx.Args().Len() == 0:
 				return c.usage("a command is needed")
+			case ctx.Args().First() == "help":
+				return c.helpOn(commands, ctx.Args().Tail())
 			}
-			return c.unknownCommand(ctx)
+			return c.unknownCommand(commands, ctx.Args().First())
 		},
 	}
 	for _, command := range commands {
@@ -140,11 +146,14 @@ func (c *call) badFlags(err error, options []*option) error {
 		}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
-		near := cli.SuggestFlag(flagsOf(options), name, true)
-		if near == "" {
-			return c.usage("unknown flag %q", "--"+name)
+		var names []string
+		for _, o := range options {
+			names = append(names, o.name)
 		}
-		return c.usage("unknown flag %q; did you mean %s?", "--"+name, near)
+		if near, ok := nearest(name, names); ok {
+			return c.usage("unknown flag %q; did you mean --%s?", "--"+name, near)
+		}
+		return c.usage("unknown flag %q", "--"+name)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
 		return c.usage("--%s needs a value", name)
@@ -152,14 +161,42 @@ func (c *call) badFlags(err error, options []*option) error {
 	return c.usage("%w", err)
 }
 
-func (c *call) unknownCommand(ctx *cli.Context) error {
-	name := ctx.Args().First()
-	near := strings.TrimSpace(cli.SuggestCommand(ctx.App.Commands, name))
-	if near == "" || strings.Contains(near, "help") {
+// otherWords are what some call a command that has another name here.
+var otherWords = map[string][]string{
+	"status": {"outcome", "claimed-by"}, "show": {"outcome", "claimed-by"}, "get": {"outcome", "claimed-by"},
+	"list": {"in-flight"}, "pending": {"in-flight"}, "pay": {"submit"}, "send": {"submit"}, "create": {"request"},
+	"log": {"history"}, "events": {"history"}, "check": {"verify"}, "book": {"rail-book"},
+}
+
+func (c *call) unknownCommand(commands []command, name string) error {
+	names := []string{"help"}
+	for _, command := range commands {
+		names = append(names, command.name)
+	}
+	meant := otherWords[name]
+	if near, ok := nearest(name, names); ok && meant == nil {
+		meant = []string{near}
+	}
+	if meant == nil {
 		return c.usage("unknown command %q", name)
 	}
-	near = strings.ToLower(near[:1]) + near[1:]
-	return c.usage("unknown command %q; %s", name, near)
+	return c.usage("unknown command %q; did you mean %s?", name, strings.Join(meant, " or "))
+}
+
+// helpOn prints the help of the command that is named, and of the program where none is.
+func (c *call) helpOn(commands []command, names []string) error {
+	if len(names) == 0 {
+		return c.printUsage(commands)
+	}
+	if len(names) > 1 {
+		return c.usage("%q is left over; help takes the name of one command", names[1])
+	}
+	for _, command := range commands {
+		if command.name == names[0] {
+			return c.printHelp(command, append(slices.Clone(command.options), c.globals()...))
+		}
+	}
+	return c.unknownCommand(commands, names[0])
 }
 
 // usage is the error of a command line that cannot be run.

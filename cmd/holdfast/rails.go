@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func (d *bookDocument) page(p *page) {
 	var rows [][]string
 	for _, e := range d.Entries {
 		rows = append(rows, []string{e.Time, e.Result, e.Withdrawal, fmt.Sprint(e.Attempt), e.Amount + " " + e.Currency,
-			legible(e.Destination), legible(e.Reference + e.Reason)})
+			legible(e.Destination), legible(cmp.Or(e.Reference, "-")), legible(cmp.Or(e.Reason, "-"))})
 	}
-	p.table([]string{"TIME", "RESULT", "WITHDRAWAL", "ATTEMPT", "AMOUNT", "DESTINATION", "REFERENCE"}, rows)
+	p.table([]string{"TIME", "RESULT", "WITHDRAWAL", "ATTEMPT", "AMOUNT", "DESTINATION", "REFERENCE", "REASON"}, rows)
 }

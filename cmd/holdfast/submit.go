@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"sync/atomic"
 
 	"holdfast/events"
+	"holdfast/rail"
 	"holdfast/submissions"
 )
 
@@ -57,13 +59,14 @@ func (c *call) submit() command {
 			if raw.on() && c.json.on() {
 				return c.usage("--raw and --json are two ways to print one result; give one of them")
 			}
-			rail, err := c.openRail(c.program, spec.value, fault.value)
+			payer, err := c.openRail(c.program, spec.value, fault.value)
 			if err != nil {
 				return c.usage("%w", err)
 			}
 			return c.withLedger(ctx, writes, func(ledger *submissions.Ledger) error {
-				outcome, err := ledger.Submit(ctx, events.RequestKey(key.value), events.WithdrawalID(withdrawal.value), rail.Send,
-					&submissions.SubmitOptions{By: c.by(), Restated: restated.restated(), Rail: rail.Name(), Timeout: limit})
+				c.heard = &heard{}
+				outcome, err := ledger.Submit(ctx, events.RequestKey(key.value), events.WithdrawalID(withdrawal.value), c.heard.listen(payer.Send),
+					&submissions.SubmitOptions{By: c.by(), Restated: restated.restated(), Rail: payer.Name(), Timeout: limit})
 				if err != nil {
 					return err
 				}
@@ -87,4 +90,30 @@ func (c *call) told(o submissions.Outcome, raw bool) error {
 	}
 	d := newOutcomeDocument(o)
 	return c.result(d, d.page)
+}
+
+// heard is what the rail said, for when it cannot be recorded.
+type heard struct{ answer atomic.Value }
+
+// listen returns a sender that remembers what the rail said.
+func (h *heard) listen(send rail.Sender) rail.Sender {
+	return func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {
+		receipt, err := send(ctx, p)
+		switch {
+		case err != nil:
+			h.answer.Store(oneLine(err.Error()))
+		default:
+			h.answer.Store("sent as " + legible(receipt.Reference))
+		}
+		return receipt, err
+	}
+}
+
+// said returns what the rail said, and "" when it has not answered.
+func (h *heard) said() string {
+	if h == nil {
+		return ""
+	}
+	said, _ := h.answer.Load().(string)
+	return said
 }

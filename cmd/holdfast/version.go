@@ -24,20 +24,22 @@ func (c *call) version() command {
 		usage:       "print which build this is",
 		description: []string{"Prints the version, and what it was built from where the build knows that."},
 		examples:    []string{"version"},
-		run: func(context.Context) error {
-			d := newVersionDocument()
-			return c.result(d, func(p *page) {
-				p.fact("Version", d.Version)
-				p.fact("Go", d.Go+" "+d.Platform)
-				revision := d.Revision
-				if d.Modified {
-					revision += " (with changes)"
-				}
-				p.fact("Revision", revision)
-				p.fact("Time", d.Time)
-			})
-		},
+		run:         func(context.Context) error { return c.printVersion() },
 	}
+}
+
+func (c *call) printVersion() error {
+	d := newVersionDocument()
+	return c.result(d, func(p *page) {
+		p.fact("Version", d.Version)
+		p.fact("Go", d.Go+" "+d.Platform)
+		revision := d.Revision
+		if d.Modified {
+			revision += " (with changes)"
+		}
+		p.fact("Revision", revision)
+		p.fact("Time", d.Time)
+	})
 }
 
 func newVersionDocument() versionDocument {
