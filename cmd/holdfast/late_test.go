@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,4 +71,46 @@ func TestAnswerAfterTheCaller(t *testing.T) {
 			})
 		})
 	}
+}
+
+// full is a log that takes nothing more once it is.
+type full struct {
+	shared
+	now *atomic.Bool
+}
+
+func (l full) Append(ctx context.Context, streams ...eventlog.StreamAppend) (eventlog.Position, error) {
+	if l.now.Load() {
+		return 0, fmt.Errorf("%w: the disk is full", eventlog.ErrNotExecuted)
+	}
+	return l.shared.Append(ctx, streams...)
+}
+
+// TestAnswerThatIsNotRecorded: when it is the log that fails, the rail is not said to be
+// silent, and what it answered is told.
+func TestAnswerThatIsNotRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newTestProgram(t)
+		log := memory.New()
+		defer log.Close()
+		var isFull atomic.Bool
+		p.openLog = func(context.Context, string, access) (eventlog.Log, error) { return full{shared{log}, &isFull}, nil }
+		id := p.requestOne(t)
+		p.openRail = func(q *program, spec, fault string) (rail.Rail, error) {
+			r, err := openRail(q, spec, fault)
+			return meanwhile{r, func() { isFull.Store(true) }}, err
+		}
+		r := p.run(t, "submit", "--key", "k", "--withdrawal", id, "--timeout", "1s")
+		if r.exit != 5 || strings.Contains(r.stderr, "the rail has not answered within") || !strings.Contains(r.stderr, "the rail answered (sent as sim-") {
+			t.Errorf("%s", r)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+
+		isFull.Store(false)
+		again := p.run(t, "outcome", "--key", "k", "--json")
+		if again.exit != 0 || strings.Contains(again.stdout, `"outcome":`) {
+			t.Errorf("%s", again)
+		}
+	})
 }

@@ -224,3 +224,34 @@ func TestDemoInterrupted(t *testing.T) {
 		t.Errorf("%s", r)
 	}
 }
+
+// TestDemoWithoutAReader stops reading the demo after a line, as head does: it takes its
+// folder away all the same.
+func TestDemoWithoutAReader(t *testing.T) {
+	t.Parallel()
+	cmd, err := self(t.Context(), "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 10)); err != nil {
+		t.Error(err)
+	}
+	if err := stdout.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 8 {
+		t.Errorf("the demo ended with %v, want exit status 8", err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
+		t.Errorf("the demo left %v behind (%v)", left, err)
+	}
+}

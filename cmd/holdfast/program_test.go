@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -285,6 +286,7 @@ func TestDisputed(t *testing.T) {
 	wantSaid(t, outcome, 0, "failed", "(attempt 1, under key k), after the record said otherwise", "close it with: "+closing+"\n")
 	wantSaid(t, p.run(t, "claimed-by", "--withdrawal", id), 0, "First look at the rail for token "+id+". Then:\n  "+closing+"\n")
 
+	wantSaid(t, p.run(t, "verify"), 0, "Clean: ", "1 dispute is open for tenant default, which waits for a person: holdfast in-flight\n")
 	wantSaid(t, p.run(t, "submit", "--key", "k", "--withdrawal", id), 0,
 		"Warning: the rail contradicts this outcome", "Try: holdfast claimed-by --withdrawal "+id+"\n")
 	closed := p.run(t, append(fill(closing), "--yes")...)
@@ -331,4 +333,38 @@ func TestDisputedAndHeldByNobody(t *testing.T) {
 	_, line, _ := strings.Cut(r.stdout, ". Then:\n  ")
 	wantSaid(t, p.run(t, append(fill(strings.TrimSpace(line)), "--yes")...), 0, "the dispute is closed", "sent")
 	wantSaid(t, p.run(t, "claimed-by", "--withdrawal", id), 0, "Dispute closed:", "Late answer:")
+}
+
+// broken is a standard output that takes nothing.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestUnprinted: a result that could not be printed is not said to be undone.
+func TestUnprinted(t *testing.T) {
+	t.Parallel()
+	p := newTestProgram(t)
+	id := p.requestOne(t)
+	var stderr bytes.Buffer
+	q := *p.program
+	q.stdin, q.stdout, q.stderr = strings.NewReader(""), broken{}, &stderr
+	exit := q.run(t.Context(), []string{"submit", "--log", p.log, "--rail", p.rail, "--key", "k", "--withdrawal", id})
+	r := ran{exit: exit, stderr: stderr.String()}
+	wantSaid(t, r, 8, "Error: the result could not be printed; what was done stands: no space left on device (unavailable)\nTry: holdfast submit ")
+	if strings.Contains(r.stderr, "could not be done") || p.left(t, id) != 1 {
+		t.Errorf("%s", r)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	t.Parallel()
+	names := []string{"request", "submit", "outcome", "claimed-by", "in-flight", "demo", "verify", "key", "json"}
+	for word, want := range map[string]string{
+		"otcome": "outcome", "sumbit": "submit", "claimedby": "claimed-by", "inflight": "in-flight", "kye": "key", "verfy": "verify",
+		"bogus": "", "nope": "", "x": "", "": "", "submission": "",
+	} {
+		if got, _ := nearest(word, names); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
 }

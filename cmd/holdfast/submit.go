@@ -102,6 +102,8 @@ func (h *heard) listen(send rail.Sender) rail.Sender {
 		switch {
 		case err != nil:
 			h.answer.Store(oneLine(err.Error()))
+		case receipt.Reference == "":
+			h.answer.Store("without a reference")
 		default:
 			h.answer.Store("sent as " + legible(receipt.Reference))
 		}
