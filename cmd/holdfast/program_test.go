@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,7 +80,8 @@ func (p *testProgram) run(t *testing.T, args ...string) ran {
 }
 
 func (p *testProgram) runWith(ctx context.Context, args ...string) ran {
-	var stdout, stderr bytes.Buffer
+	var stdout bytes.Buffer
+	var stderr lines
 	q := *p.program
 	q.stdin, q.stdout, q.stderr = strings.NewReader(p.input), &stdout, &stderr
 	env := q.env
@@ -94,6 +96,24 @@ func (p *testProgram) runWith(ctx context.Context, args ...string) ran {
 	}
 	exit := q.run(ctx, args)
 	return ran{exit: exit, stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// lines is a standard error that an attempt may still write to when the command is over.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // requestOne requests a withdrawal and returns its id.
@@ -366,5 +386,57 @@ func TestNearest(t *testing.T) {
 		if got, _ := nearest(word, names); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
 		}
+	}
+}
+
+// TestAge: what waits is listed in the order of the ages that are shown, which are those
+// of the claims.
+func TestAge(t *testing.T) {
+	t.Parallel()
+	p := newTestProgram(t)
+	p.deterministic()
+	id := p.requestOne(t)
+	open := p.openRail
+	p.openRail = func(q *program, spec, fault string) (rail.Rail, error) {
+		r, err := open(q, spec, fault)
+		return meanwhile{r, func() { p.clock = p.clock.Add(20 * time.Second) }}, err
+	}
+	if r := p.run(t, "submit", "--key", "k", "--withdrawal", id, "--fault", "refuse"); r.exit != 5 {
+		t.Fatal(r)
+	}
+	p.clock = p.clock.Add(time.Second)
+	if r := p.run(t, "in-flight"); !strings.Contains(r.stdout, "refused  21s  k ") {
+		t.Errorf("%s", r)
+	}
+}
+
+// TestRemaining: who comes back after the time that is shown is not early.
+func TestRemaining(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", 1: "1s", time.Second: "1s", 59*time.Second + 1: "1m0s", 89999 * time.Millisecond: "1m30s", time.Hour + 1: "1h0m1s",
+	} {
+		if got := remaining(d); got != want {
+			t.Errorf("remaining(%d) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestPrompt: what is typed is asked for with what it will mean.
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	p := newTestProgram(t)
+	id := p.requestOne(t)
+	p.atTerminal = true
+	for _, tt := range []struct{ flag, says string }{
+		{"--failed", "Resolving as failed says that nothing left, and gives the withdrawal up. Type " + id[len(id)-tokenLength:] + " to resolve: "},
+		{"--sent=x-1", "Resolving as sent says that the money left, under the rail's reference x-1. Type "},
+	} {
+		wantSaid(t, p.run(t, "resolve", "--key", "k", "--withdrawal", id, tt.flag, "--reason", "r", "--evidence", "e"), 2, tt.says)
+	}
+	r := p.run(t, "resolve", "--key", "k", "--withdrawal", id, "--failed", "--amount", "99", "--reason", "r", "--evidence", "e")
+	wantSaid(t, r, 4, "(details-differ)")
+	if strings.Contains(r.stderr, "Type ") {
+		t.Errorf("it asks before it looks\n%s", r)
 	}
 }
