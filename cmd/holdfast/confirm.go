@@ -85,7 +85,8 @@ func (c *call) confirmed(ctx context.Context, w word, s submissions.Status, abou
 	if known.saysSent() && about.nothingSent() && !w.against.on() {
 		err := c.usage("the rail says %s; nothing was written, and to say that nothing was sent wants --against-the-rail as well", known)
 		if s.Outcome == nil {
-			look = c.command("resolve", "--key", w.key.value, "--sent", known.Reference, "--reason", w.reason.value, "--evidence", "EVIDENCE")
+			look = c.command("resolve", "--key", w.key.value, "--withdrawal", string(s.ID), "--sent", known.Reference,
+				"--reason", w.reason.value, "--evidence", "EVIDENCE")
 		}
 		return &tryError{err, look}
 	}
