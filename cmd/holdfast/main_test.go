@@ -57,7 +57,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "requested": requested, "tamper": tamper, "stderrlines": stderrLines,
+			"exits": exits, "requested": requested, "tamper": tamper, "vacuum": vacuum, "stderrlines": stderrLines,
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "root" {
@@ -124,6 +124,13 @@ func tamper(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("tampering %q is not known", args[0])
 	}
 	ts.Check(runSQL(ts.MkAbs(args[1]), script))
+}
+
+// vacuum copies a log as the README says.
+func vacuum(ts *testscript.TestScript, neg bool, args []string) {
+	conn, err := sqlite.OpenConn(ts.MkAbs(args[0]), sqlite.OpenReadWrite)
+	ts.Check(err)
+	ts.Check(errors.Join(sqlitex.ExecuteTransient(conn, "VACUUM INTO '"+ts.MkAbs(args[1])+"'", nil), conn.Close()))
 }
 
 func runSQL(path, script string) error {
