@@ -140,6 +140,9 @@ func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], an
 			break
 		}
 	}
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) && refusal.Cause != nil {
+		err = refusal.Cause // its own message is for callers whose send was not called
+	}
 	a.Logger.Error("a rail's answer could not be recorded", "withdrawal", a.payment.Withdrawal, "key", a.key,
 		"result", answer.Result, "reference", answer.Reference, "detail", answer.Detail, "error", err)
 	return Outcome{}, a.unknown(fmt.Errorf("the rail's answer (%s) could not be recorded: %w", said(answer), err))
