@@ -59,7 +59,7 @@ func (c Claimant) Bound() error {
 		return nil
 	}
 	for _, past := range c.Reserved.past {
-		if standing == Void && past.Revision == c.KeyState.last.At {
+		if standing == Void && past.Key == c.Key && past.Revision == c.KeyState.last.At {
 			return c.notFoundReleased(past)
 		}
 	}

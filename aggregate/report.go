@@ -3,6 +3,8 @@ package aggregate
 import (
 	"encoding/json"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"holdfast/events"
 )
@@ -65,6 +67,22 @@ func orComposed(r events.Response, w Withdrawal, key events.RequestKey, result e
 		panic("aggregate: four strings could not be marshalled: " + err.Error())
 	}
 	return events.Response{MediaType: "application/json", Body: body}
+}
+
+// Reference returns a rail's reference as it is recorded: at most events.MaxReference
+// bytes of printable text without blanks at its ends, so that a person can say it. It is
+// empty when nothing of it can be.
+func Reference(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.TrimSpace(s))
+	if len(s) > events.MaxReference {
+		s = strings.TrimSpace(strings.ToValidUTF8(s[:events.MaxReference], ""))
+	}
+	return s
 }
 
 // Legible returns s as an event may hold it: valid UTF-8, at most max bytes, and never

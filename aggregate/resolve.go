@@ -28,7 +28,11 @@ type ResolveCommand struct {
 // and nil when nothing is.
 func (c ResolveCommand) Validate(t events.Tenant, k events.RequestKey) error {
 	_, amountErr := c.Restated.parse()
-	if err := errors.Join(t.Validate(), k.Validate(), c.Withdrawal.Validate(), amountErr, c.validateResult(),
+	var idErr error
+	if c.Withdrawal != "" { // what the key holds may be meant
+		idErr = c.Withdrawal.Validate()
+	}
+	if err := errors.Join(t.Validate(), k.Validate(), idErr, amountErr, c.validateResult(),
 		events.ValidateText("reason", c.Reason), events.ValidateText("evidence", c.Evidence)); err != nil {
 		return Invalid(err)
 	}

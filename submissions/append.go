@@ -72,7 +72,8 @@ func (l *Ledger) recall(k events.RequestKey, id events.WithdrawalID) (s subject)
 // only if the guess was right. A key that was used before points at further streams.
 func (s *subject) proven(k events.RequestKey, p aggregate.Plan) bool {
 	_, used := s.key.state.Reserved()
-	return len(p.Withdrawal) > 0 && !used && (k == "" || len(p.Key) > 0)
+	known := s.withdrawal.state.Next() > 0
+	return known && len(p.Withdrawal) > 0 && !used && (k == "" || len(p.Key) > 0)
 }
 
 // append writes a plan at the revisions that it was decided at, and moves the streams on

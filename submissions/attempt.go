@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"holdfast/aggregate"
+	"holdfast/eventlog"
 	"holdfast/events"
 	"holdfast/rail"
 )
@@ -26,11 +27,13 @@ type attempt struct {
 	left    time.Duration
 }
 
-func (c *core) newAttempt(key events.RequestKey, w aggregate.Withdrawal, by By, send rail.Sender) *attempt {
+func (c *core) newAttempt(key events.RequestKey, w aggregate.Withdrawal, timeout time.Duration, by By, send rail.Sender) *attempt {
 	claim, _ := w.Claim()
 	requested, _, _ := w.Requested()
+	// A clock that was set back in between must not make the call longer than it says.
+	left := min(timeout, claim.Attempt.Deadline.Sub(c.Clock()))
 	return &attempt{
-		core: c, by: by, send: send, key: key, left: claim.Attempt.Deadline.Sub(c.Clock()),
+		core: c, by: by, send: send, key: key, left: left,
 		payment: rail.Payment{
 			Withdrawal: requested.Withdrawal, Account: requested.Account, Amount: requested.Amount,
 			Currency: requested.Currency, Destination: requested.Destination,
@@ -60,10 +63,7 @@ func (a *attempt) run(ctx context.Context, w folded[aggregate.Withdrawal]) (Outc
 		defer cancel()
 		// Recorded even when the rail ends this goroutine (runtime.Goexit).
 		answer, cause := unanswered("the rail ended its goroutine without an answer", nil)
-		defer func() {
-			outcome, err := a.record(context.WithoutCancel(ctx), w, answer, cause)
-			done <- ended{outcome, err}
-		}()
+		defer func() { a.record(context.WithoutCancel(ctx), w, answer, cause, done) }()
 		answer, cause = a.call(sending)
 	}()
 
@@ -107,11 +107,11 @@ func understand(receipt rail.Receipt, err error) (aggregate.Answer, error) {
 			Detail: aggregate.Legible(refusal.Reason, rail.MaxReason)}, err
 	case err != nil:
 		return unanswered(err.Error(), err)
-	case strings.TrimSpace(receipt.Reference) == "":
+	case aggregate.Reference(receipt.Reference) == "":
 		return unanswered("the rail's answer has no reference", nil)
 	}
 	return aggregate.Answer{Result: events.ResultSent, Response: bounded(receipt.Response),
-		Reference: aggregate.Legible(receipt.Reference, rail.MaxReference)}, nil
+		Reference: aggregate.Reference(receipt.Reference)}, nil
 }
 
 func unanswered(why string, cause error) (aggregate.Answer, error) {
@@ -123,29 +123,50 @@ func unanswered(why string, cause error) (aggregate.Answer, error) {
 
 // record writes the rail's answer down: at the revision that follows the claim, or, when
 // the stream has moved on, as whatever it then is (B7). The answer of a rail is never
-// given up while the log may still take it.
-func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], answer aggregate.Answer, cause error) (Outcome, error) {
-	err := errConflict
-	for range maxRounds {
+// given up while the log may still take it: the caller is told that it could not be
+// recorded yet, and it is tried again until the log is closed.
+func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], answer aggregate.Answer, cause error, done chan<- ended) {
+	tell := func(o Outcome, err error) {
+		select {
+		case done <- ended{o, err}:
+		default: // the caller has been told already
+		}
+	}
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, maxPause) {
 		event := aggregate.Report(w.state, a.key, a.payment.Attempt, answer)
-		err = a.append(ctx, &folded[aggregate.RequestKey]{}, &w, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
+		err := a.append(ctx, &folded[aggregate.RequestKey]{}, &w, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
 		if err == nil {
 			_, late := event.(events.LateOutcomeReported)
-			return a.told(w.state, answer, cause, late)
+			tell(a.told(w.state, answer, cause, late))
+			return
 		}
-		if !errors.Is(err, errConflict) {
-			break
+		if errors.Is(err, errConflict) {
+			var again folded[aggregate.Withdrawal]
+			if again, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err == nil {
+				w = again
+				continue
+			}
 		}
-		if w, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err != nil {
-			break
+		a.Logger.Error("a rail's answer could not be recorded", "withdrawal", a.payment.Withdrawal, "key", a.key,
+			"result", answer.Result, "reference", answer.Reference, "detail", answer.Detail, "error", err)
+		tell(Outcome{}, a.unknown(fmt.Errorf("the rail's answer (%s) could not be recorded: %w", said(answer), untaken(err))))
+		if code, _ := CodeOf(err); code != CodeUnavailable || errors.Is(err, eventlog.ErrClosed) || errors.Is(err, eventlog.ErrReadOnly) {
+			return
 		}
+		time.Sleep(pause)
 	}
-	if refusal := (*Refusal)(nil); errors.As(err, &refusal) && refusal.Cause != nil {
-		err = refusal.Cause // its own message is for callers whose send was not called
+}
+
+// maxPause is the longest pause between two tries to record a rail's answer.
+const maxPause = 5 * time.Second
+
+// untaken is why the log did not take an answer. What a refusal says of retries is for
+// callers whose send was not called.
+func untaken(err error) error {
+	if r := (*Refusal)(nil); errors.As(err, &r) && r.Code == CodeUnavailable {
+		return &Refusal{Code: CodeUnavailable, Message: "the log did not take it yet", Cause: r.Cause}
 	}
-	a.Logger.Error("a rail's answer could not be recorded", "withdrawal", a.payment.Withdrawal, "key", a.key,
-		"result", answer.Result, "reference", answer.Reference, "detail", answer.Detail, "error", err)
-	return Outcome{}, a.unknown(fmt.Errorf("the rail's answer (%s) could not be recorded: %w", said(answer), err))
+	return err
 }
 
 // told says what the caller is told once the answer is in the log.
@@ -201,6 +222,7 @@ func bounded(r events.Response) events.Response {
 		r.MediaType = aggregate.Legible(r.MediaType, rail.MaxReference)
 	}
 	if len(r.Body) <= rail.MaxResponse {
+		r.Body = slices.Clone(r.Body) // the rail may use its buffer again
 		return r
 	}
 	sum := sha256.Sum256(r.Body)

@@ -2,6 +2,7 @@ package submissions
 
 import (
 	"context"
+	"errors"
 
 	"holdfast/aggregate"
 	"holdfast/events"
@@ -11,7 +12,7 @@ import (
 // stream is damaged it returns the events before the damage, and the damaged refusal.
 // Other refusals: invalid-request, not-found, unavailable.
 func (l *Ledger) History(ctx context.Context, id events.WithdrawalID) ([]events.Recorded, error) {
-	if err := id.Validate(); err != nil {
+	if err := errors.Join(l.tenant.Validate(), id.Validate()); err != nil {
 		return nil, aggregate.Invalid(err)
 	}
 	f := folded[aggregate.Withdrawal]{chain: l.codec.Chain(id.Stream())}

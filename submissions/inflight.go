@@ -17,6 +17,9 @@ import (
 // Refusals: damaged, with the first stream that is; the list then has all the others
 // all the same. Unavailable, without a list.
 func (l *Ledger) InFlight(ctx context.Context) ([]Status, error) {
+	if err := l.tenant.Validate(); err != nil {
+		return nil, aggregate.Invalid(err)
+	}
 	open := candidates{}
 	for recorded, err := range l.log.ReadAll(ctx, eventlog.Start) {
 		if err != nil {

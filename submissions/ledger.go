@@ -58,7 +58,7 @@ type Options struct {
 	Clock func() time.Time
 	// NewID makes event ids: random, never twice the same. uuid.New by default.
 	NewID func() uuid.UUID
-	// Logger is told of answers that came after their caller had gone. Nothing by
+	// Logger is told of rail's answers that the log does not take; slog.Default() by
 	// default.
 	Logger *slog.Logger
 }
@@ -113,7 +113,7 @@ func New(log eventlog.Log, o *Options) (*Ledger, error) {
 		c.NewID = uuid.New
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	c.streams = newStreams(c.log, c.codec)
 	return &Ledger{core: c, tenant: events.DefaultTenant}, nil

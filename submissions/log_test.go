@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,22 +92,36 @@ func TestUnknownResultWhenTimeIsUp(t *testing.T) {
 	}
 }
 
-// A rail's answer that cannot be recorded is told to the caller, with what it was, and
-// the withdrawal stays in flight.
+// A rail's answer that cannot be recorded is told to the caller, with what it was; the
+// withdrawal stays in flight, and the answer is recorded once the log takes it.
 func TestAnswerThatCannotBeRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &hooked{Log: memory.New()}
 		f := fixtureOn(t, log, nil)
 		id := f.request(t, "order-1")
-		log.before = failing(eventlog.ErrNotExecuted, "OutcomeResolved", 1<<30)
+		var down atomic.Bool
+		down.Store(true)
+		log.before = func(types []string) error {
+			if down.Load() && slices.Contains(types, "OutcomeResolved") {
+				return eventlog.ErrNotExecuted
+			}
+			return nil
+		}
 		_, err := f.Submit(t.Context(), "req-1", id, f.bank.Send, nil)
 		refused(t, err, aggregate.CodeOutcomeUnknown)
 		if want := "tx-a"; !containsText(err, want) {
 			t.Errorf("%v does not say %s", err, want)
 		}
-		log.before = nil
 		_, err = f.Submit(t.Context(), "req-1", id, f.bank.Send, nil)
 		refused(t, err, aggregate.CodeInFlight)
+		time.Sleep(time.Hour) // however long it takes
+		down.Store(false)
+		if err := f.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := f.Outcome(t.Context(), "req-1"); err != nil || s.State != aggregate.StateSent || s.Outcome.Reference != "tx-a" {
+			t.Errorf("once the log takes it: %+v, %v", s, err)
+		}
 		if f.bank.sends() != 1 {
 			t.Errorf("%d sends", f.bank.sends())
 		}
@@ -264,5 +279,72 @@ func TestHistory(t *testing.T) {
 	want := []string{"WithdrawalRequested by unnamed", "KeyClaimed by unnamed", "SendAttempted by unnamed", "SendUnconfirmed by unnamed", "OutcomeResolved by ann"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A2: a first answer and its replays are each caller's own; nobody's changes reach
+// anybody else's, and a rail may use its buffer again.
+func TestA2AnswersAreNotShared(t *testing.T) {
+	f := newFixture(t, nil)
+	id := f.request(t, "order-1")
+	buffer := []byte("first answer")
+	first := taken(t)(f.Submit(t.Context(), "req-1", id, func(context.Context, rail.Payment) (rail.Receipt, error) {
+		return rail.Receipt{Reference: " tx\n", Response: events.Response{MediaType: "text/plain", Body: buffer}}, nil
+	}, nil))
+	copy(buffer, "OTHER PAYEE!")
+	copy(first.Response.Body, "changed")
+	again := taken(t)(f.Submit(t.Context(), "req-1", id, f.bank.Send, nil))
+	if string(again.Response.Body) != "first answer" {
+		t.Errorf("the replay is %q", again.Response.Body)
+	}
+	// B3: a reference is recorded as a person can say it.
+	with := wasSent
+	with.Reference = "tx"
+	taken(t)(f.Resolve(t.Context(), "req-1", with))
+}
+
+// B4: a clock that is set back between the claim and the call does not make the call
+// longer than was recorded.
+func TestB4ClockSetBackBeforeTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back atomic.Int64
+		log := &hooked{Log: memory.New(), after: func(types []string) error {
+			if slices.Contains(types, "SendAttempted") {
+				back.Store(int64(time.Hour))
+			}
+			return nil
+		}}
+		f := fixtureOn(t, log, &submissions.Options{SendTimeout: time.Second, Clock: func() time.Time {
+			return time.Now().Add(-time.Duration(back.Load()))
+		}})
+		id := f.request(t, "order-1")
+		_, err := f.Submit(t.Context(), "req-1", id, func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {
+			if deadline, _ := ctx.Deadline(); time.Until(deadline) > time.Second {
+				t.Errorf("the rail has %s", time.Until(deadline))
+			}
+			return rail.Receipt{}, errLost
+		}, nil)
+		refused(t, err, aggregate.CodeOutcomeUnknown)
+	})
+}
+
+// B7: what the rail itself says closes no dispute; only a person does, and until then the
+// withdrawal is listed, of its own tenant alone.
+func TestB7OutcomeByTheRailClosesNoDispute(t *testing.T) {
+	f, id := inFlight(t)
+	if _, err := f.Release(t.Context(), "req-1", released); err != nil {
+		t.Fatal(err)
+	}
+	taken(t)(f.Submit(t.Context(), "req-2", id, func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {
+		// The first attempt's answer arrives while the second is under way.
+		put(t, f.log, id.Stream(), events.LateOutcomeReported{Key: "req-1", Attempt: 1, Result: events.ResultSent, Reference: "tx-old"})
+		return f.bank.Send(ctx, p)
+	}, nil))
+	list, err := f.InFlight(t.Context())
+	if err != nil || len(list) != 1 || list[0].Dispute == nil || list[0].Outcome == nil {
+		t.Fatalf("the list is %+v, %v", list, err)
+	}
+	if others, err := f.For("other").InFlight(t.Context()); err != nil || len(others) != 0 {
+		t.Errorf("another tenant's list is %+v, %v", others, err)
 	}
 }

@@ -2,6 +2,7 @@ package submissions
 
 import (
 	"context"
+	"errors"
 
 	"holdfast/aggregate"
 	"holdfast/events"
@@ -13,8 +14,9 @@ type Release struct {
 	// Reason says why, and Evidence what the person looked at; both are required.
 	Reason   string
 	Evidence string
-	// Seen is the Events of the Status that the person looked at, which protects a word
-	// from what happened after the look; 0 when that is not stated.
+	// Seen is the Events of the Status that the person looked at; 0 when that is not
+	// stated. State it: only then can the word not be taken for one about what happened
+	// since, an attempt that has ended or the same key's next claim.
 	Seen uint64
 }
 
@@ -36,6 +38,9 @@ func (l *Ledger) Release(ctx context.Context, key events.RequestKey, r Release) 
 	subject, _, err := l.decide(ctx, key, "", r.By, func(c aggregate.Claimant) (aggregate.Plan, error) {
 		return aggregate.Release(cmd, c)
 	})
+	if r := (*Refusal)(nil); errors.As(err, &r) && r.Code == CodeUnavailable {
+		r.Message = "it is not known whether the claim was released; look again before saying so again, with what is then to be Seen"
+	}
 	if err != nil {
 		return Status{}, err
 	}

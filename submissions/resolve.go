@@ -43,17 +43,16 @@ func (l *Ledger) Resolve(ctx context.Context, key events.RequestKey, r Resolutio
 	if err := l.person(r.By); err != nil {
 		return Outcome{}, err
 	}
-	if cmd.Withdrawal == "" {
-		status, err := l.Outcome(ctx, key)
-		if err != nil {
-			return Outcome{}, err
-		}
-		cmd.Withdrawal = status.ID
-	}
 	if err := cmd.Validate(l.tenant, key); err != nil {
 		return Outcome{}, err
 	}
 	subject, plan, err := l.decide(ctx, key, cmd.Withdrawal, r.By, func(c aggregate.Claimant) (aggregate.Plan, error) {
+		if r.Withdrawal == "" { // what the key holds is meant, and nothing else
+			if err := c.Bound(); err != nil {
+				return aggregate.Plan{}, err
+			}
+			cmd.Withdrawal = c.Withdrawal.Identity().Withdrawal
+		}
 		return aggregate.Resolve(cmd, c)
 	})
 	if err != nil {

@@ -2,6 +2,8 @@ package submissions
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"holdfast/aggregate"
@@ -66,7 +68,7 @@ func (c *core) status(w aggregate.Withdrawal) Status {
 	s := Status{
 		ID: r.Withdrawal, Tenant: r.Tenant, Account: r.Account, Reference: r.Reference,
 		Amount: r.Amount, Currency: r.Currency, Destination: r.Destination, RequestedAt: at,
-		PastClaims: w.PastClaims(), LateAnswers: w.LateAnswers(), ClosedDisputes: w.ClosedDisputes(), Events: w.Next(),
+		PastClaims: slices.Clone(w.PastClaims()), LateAnswers: slices.Clone(w.LateAnswers()), ClosedDisputes: slices.Clone(w.ClosedDisputes()), Events: w.Next(),
 	}
 	now := c.Clock()
 	s.State, s.Since = w.State(now)
@@ -74,6 +76,7 @@ func (c *core) status(w aggregate.Withdrawal) Status {
 		s.Claim = &claim
 	}
 	if outcome, ok := w.Outcome(); ok {
+		outcome.Response.Body = slices.Clone(outcome.Response.Body)
 		s.Outcome = &outcome
 	} else if s.Claim != nil {
 		s.ReleaseFrom, _ = s.Claim.RunningUntil(now, c.ClockMargin)
@@ -89,7 +92,7 @@ func (c *core) status(w aggregate.Withdrawal) Status {
 // nothing: it is not-found, as is another tenant's (A6, A14). Other refusals:
 // invalid-request, damaged, unavailable.
 func (l *Ledger) Outcome(ctx context.Context, key events.RequestKey) (Status, error) {
-	if err := key.Validate(); err != nil {
+	if err := errors.Join(l.tenant.Validate(), key.Validate()); err != nil {
 		return Status{}, aggregate.Invalid(err)
 	}
 	s, err := l.read(ctx, key, "")
@@ -114,7 +117,7 @@ func (l *Ledger) ClaimedBy(ctx context.Context, id events.WithdrawalID) (Status,
 
 // requested reads a withdrawal of this tenant.
 func (l *Ledger) requested(ctx context.Context, id events.WithdrawalID) (aggregate.Withdrawal, error) {
-	if err := id.Validate(); err != nil {
+	if err := errors.Join(l.tenant.Validate(), id.Validate()); err != nil {
 		return aggregate.Withdrawal{}, aggregate.Invalid(err)
 	}
 	s, err := l.read(ctx, "", id)

@@ -3,6 +3,7 @@ package submissions
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"holdfast/aggregate"
@@ -15,14 +16,16 @@ type Outcome struct {
 	aggregate.Outcome
 	// Replayed says that the outcome was there before this call.
 	Replayed bool
-	// Disputed says that the rail has contradicted the outcome since, whether or not a
-	// person has closed the dispute: see Ledger.ClaimedBy before acting on it. Only in
-	// this and in Replayed does a replay differ from the first answer.
+	// Disputed says that the rail has contradicted the record of this withdrawal at some
+	// time, whether or not a person has closed the dispute: see Ledger.ClaimedBy before
+	// acting on it. Only in this and in Replayed does a replay differ from the first
+	// answer.
 	Disputed bool
 }
 
 func outcomeOf(w aggregate.Withdrawal, replayed bool) Outcome {
 	outcome, _ := w.Outcome()
+	outcome.Response.Body = slices.Clone(outcome.Response.Body) // the caller's own
 	_, disputed := w.Dispute()
 	return Outcome{Outcome: outcome, Replayed: replayed, Disputed: disputed || len(w.ClosedDisputes()) > 0}
 }
@@ -100,5 +103,5 @@ func (l *Ledger) Submit(ctx context.Context, key events.RequestKey, id events.Wi
 	if plan.Empty() {
 		return outcomeOf(subject.withdrawal.state, true), nil
 	}
-	return l.newAttempt(key, subject.withdrawal.state, o.By, send).run(ctx, subject.withdrawal)
+	return l.newAttempt(key, subject.withdrawal.state, timeout, o.By, send).run(ctx, subject.withdrawal)
 }

@@ -65,13 +65,16 @@ type actor struct {
 
 // want waits until the step is granted. A process that is dead goes no further.
 func (a *actor) want(label string, choices []Choice) Choice {
-	if a.dead {
-		runtime.Goexit()
-	}
 	s := &step{actor: a, label: label, choices: choices, granted: make(chan Choice)}
 	a.world.mu.Lock()
-	a.waiting = s
+	dead := a.dead
+	if !dead {
+		a.waiting = s
+	}
 	a.world.mu.Unlock()
+	if dead {
+		runtime.Goexit()
+	}
 	choice := <-s.granted
 	if choice == KilledBefore {
 		a.die()
@@ -81,11 +84,17 @@ func (a *actor) want(label string, choices []Choice) Choice {
 
 // die ends the goroutine, and every other of the process at its next step.
 func (a *actor) die() {
+	a.world.mu.Lock()
 	a.dead = true
+	a.world.mu.Unlock()
 	runtime.Goexit()
 }
 
-func (a *actor) saw(format string, args ...any) { fmt.Fprintf(&a.seen, format+"\n", args...) }
+func (a *actor) saw(format string, args ...any) {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	fmt.Fprintf(&a.seen, format+"\n", args...)
+}
 
 // stepLog is the log as one process has it: every call is a step.
 type stepLog struct {

@@ -68,12 +68,14 @@ func play(t *testing.T, s Scenario, pick func(state, []Decision) *Decision, end 
 		w.schedule(pick, end)
 		// Whoever is still at something is let go.
 		cancel()
+		w.mu.Lock()
 		for _, a := range w.actors {
 			a.dead = true
 			if a.waiting != nil {
 				close(a.waiting.granted)
 			}
 		}
+		w.mu.Unlock()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 	})
@@ -130,7 +132,11 @@ func (w *world) start(ctx context.Context, i int, does Actor) {
 	log.Log = &stepLog{Log: w.log, actor: a, apart: w.scenario.Apart}
 	w.actors = append(w.actors, a)
 	go func() {
-		defer func() { a.done = true }()
+		defer func() {
+			w.mu.Lock()
+			a.done = true
+			w.mu.Unlock()
+		}()
 		does.Do(ctx, p)
 	}()
 }
@@ -173,6 +179,8 @@ func (w *world) schedule(pick func(state, []Decision) *Decision, end func(*world
 
 // decisions returns what can happen now, and whether some process waits for time alone.
 func (w *world) decisions() (all []Decision, asleep bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, a := range w.actors {
 		switch {
 		case a.dead || a.done:
@@ -212,8 +220,10 @@ func (w *world) grant(d Decision) {
 	w.spent = Budget{w.spent.Crashes + s.Crashes, w.spent.Lost + s.Lost, w.spent.Rail + s.Rail}
 	w.story = append(w.story, d)
 	a := w.actors[d.Actor]
+	w.mu.Lock()
 	granted := a.waiting.granted
 	a.waiting = nil
+	w.mu.Unlock()
 	granted <- d.Choice
 }
 
@@ -239,6 +249,8 @@ func (w *world) state() (s state) {
 	for _, name := range names {
 		fmt.Fprintln(&b, name, streams[name])
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, id := range w.ids {
 		fmt.Fprintln(&b, w.left[id])
 	}

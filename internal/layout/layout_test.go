@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"holdfast/submissions":      {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/rail"},
 	"holdfast/audit":            {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog"},
 	"holdfast/internal/explore": {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/eventlog/memory", "holdfast/rail", "holdfast/submissions", "holdfast/audit"},
+	"holdfast/internal/model":   {},
 	"holdfast/internal/layout":  {},
 	"holdfast/internal/shell":   {},
 	"holdfast/cmd/holdfast":     {"..."},
