@@ -19,6 +19,9 @@ const (
 	CodeClaimUnreserved = "claim-unreserved"
 	// CodeKeyBoundTwice: one key is live on two withdrawals.
 	CodeKeyBoundTwice = "key-bound-twice"
+	// CodeUnreachable: an event is in the log, and reading its stream does not find it, so
+	// that commands take it for not there.
+	CodeUnreachable = "unreachable"
 	// CodeForeignStream: a stream that is none of ours.
 	CodeForeignStream = "foreign-stream"
 )
@@ -111,10 +114,10 @@ func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error 
 	}
 	v.done.Add(recorded.Stream, struct{}{})
 	if _, ok := events.WithdrawalOfStream(recorded.Stream); ok {
-		return v.withdrawal(ctx, recorded.Stream)
+		return v.withdrawal(ctx, recorded)
 	}
 	if events.IsRequestKeyStream(recorded.Stream) {
-		return v.key(ctx, recorded.Stream)
+		return v.key(ctx, recorded)
 	}
 	v.find(CodeForeignStream, recorded.Stream, recorded.Revision, "the stream is neither a withdrawal's nor a key's")
 	return nil
@@ -122,9 +125,10 @@ func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error 
 
 // withdrawal verifies a withdrawal's stream, and that every claim in it is known to the
 // key that took it.
-func (v *verifier) withdrawal(ctx context.Context, stream string) error {
+func (v *verifier) withdrawal(ctx context.Context, met eventlog.Recorded) error {
+	stream := met.Stream
 	var tenant events.Tenant
-	_, _, err := fold(ctx, v, stream, aggregate.Withdrawal{}, func(r events.Recorded) error {
+	w, sound, err := fold(ctx, v, stream, aggregate.Withdrawal{}, func(r events.Recorded) error {
 		switch e := r.Event.(type) {
 		case events.WithdrawalRequested:
 			tenant = e.Tenant
@@ -137,7 +141,15 @@ func (v *verifier) withdrawal(ctx context.Context, stream string) error {
 		}
 		return nil
 	})
+	v.reached(met, w.Next(), sound && err == nil)
 	return err
+}
+
+// reached finds an event that the log has and that is not among those of its stream.
+func (v *verifier) reached(met eventlog.Recorded, events uint64, sound bool) {
+	if sound && met.Revision >= events {
+		v.find(CodeUnreachable, met.Stream, met.Revision, "the event is in the log, and reading its stream does not find it")
+	}
 }
 
 // reserved reports whether a key's stream has a reservation for a revision of a
@@ -155,10 +167,11 @@ func (v *verifier) reserved(ctx context.Context, keyStream, stream string, at ui
 
 // key verifies a key's stream, that each reservation lies within its withdrawal's
 // stream, and that at most one of them is live.
-func (v *verifier) key(ctx context.Context, stream string) error {
+func (v *verifier) key(ctx context.Context, met eventlog.Recorded) error {
+	stream := met.Stream
 	bound := map[events.WithdrawalID]bool{}
 	state := aggregate.RequestKey{}
-	_, _, err := fold(ctx, v, stream, state, func(r events.Recorded) error {
+	end, sound, err := fold(ctx, v, stream, state, func(r events.Recorded) error {
 		var err error
 		if state, err = state.Apply(r); err != nil {
 			return nil // fold finds the same
@@ -181,6 +194,7 @@ func (v *verifier) key(ctx context.Context, stream string) error {
 		}
 		return nil
 	})
+	v.reached(met, end.Next(), sound && err == nil)
 	return err
 }
 

@@ -139,6 +139,31 @@ func TestVerifyTellsFindingsApart(t *testing.T) {
 	}
 }
 
+// An event that the log has and its stream does not, as when an index has lost it, is
+// found: commands take it for not there.
+func TestVerifyFindsWhatCannotBeReached(t *testing.T) {
+	log, paid := story(t)
+	for _, hidden := range []string{paid.Stream(), events.RequestKey("req-1").Stream(events.DefaultTenant)} {
+		report := verify(t, &unindexed{Log: log, hidden: hidden})
+		if got := codes(report); !slices.Contains(got, audit.CodeUnreachable) {
+			t.Errorf("found %+v", report.Findings)
+		}
+	}
+}
+
+// unindexed is a log in which one stream is not found by its name.
+type unindexed struct {
+	*memory.Log
+	hidden string
+}
+
+func (u *unindexed) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
+	if stream == u.hidden {
+		stream = "nothing"
+	}
+	return u.Log.ReadStream(ctx, stream, from)
+}
+
 // What each stream says by itself may be sound while they contradict each other.
 func TestVerifyComparesStreams(t *testing.T) {
 	log, paid := story(t)
