@@ -41,8 +41,15 @@ func (c Claimant) holds() bool {
 // Known refuses a withdrawal that was never requested, or that is another tenant's: the
 // two look the same from outside (A11, A14).
 func (c Claimant) Known(id events.WithdrawalID) error {
-	if r, _, ok := c.Withdrawal.Requested(); ok && r.Tenant == c.Tenant {
+	r, _, ok := c.Withdrawal.Requested()
+	if ok && r.Tenant == c.Tenant {
 		return nil
+	}
+	// A key's own reservation proves that there was such a withdrawal (D5).
+	if reserved, used := c.KeyState.Reserved(); used && reserved == id {
+		if _, err := c.KeyState.Standing(c.Reserved); err != nil {
+			return err
+		}
 	}
 	return notFoundWithdrawal(id)
 }

@@ -167,6 +167,16 @@ func TestSubmitOfAnotherTenant(t *testing.T) {
 	}
 }
 
+// D5: a withdrawal that its key has reserved and that is not there was lost, and is not one
+// that was never requested.
+func TestStandingOfALostWithdrawal(t *testing.T) {
+	c := given{key: history(reserved(k1, w1, 1))}.claimant(t, k1, w1.Withdrawal, start)
+	_, err := aggregate.Submit(aggregate.SubmitCommand{Withdrawal: w1.Withdrawal, Rail: railName, Deadline: start}, c)
+	if damage, ok := err.(*events.Damage); !ok || damage.Kind != events.FaultTruncated {
+		t.Errorf("got %v, want damage of kind %s", err, events.FaultTruncated)
+	}
+}
+
 // A reservation beyond the withdrawal's end means that the log lost events (D5).
 func TestStandingOfATruncatedWithdrawal(t *testing.T) {
 	c := given{w1: history(w1), key: history(reserved(k1, w1, 2))}.claimant(t, k1, w1.Withdrawal, start)

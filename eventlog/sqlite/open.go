@@ -61,6 +61,10 @@ func inspect(named string, options *Options) (*place, error) {
 	if p.path, err = filepath.Abs(named); err != nil {
 		return nil, p.fault("the path cannot be made absolute", "give an absolute path", err)
 	}
+	// SQLite keeps the write-ahead log beside the file itself, not beside a link to it.
+	if real, err := filepath.EvalSymlinks(p.path); err == nil {
+		p.path = real
+	}
 	info, err := os.Stat(p.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -349,3 +349,26 @@ func TestNamesAreBounded(t *testing.T) {
 		t.Errorf("the name met first is still known")
 	}
 }
+
+// A log that is opened through a link is the log, with what waits beside the file itself.
+func TestOpenThroughALink(t *testing.T) {
+	log := openWith(t, nil)
+	if _, err := log.Append(t.Context(), one("s", 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(log.Path(), link); err != nil {
+		t.Fatal(err)
+	}
+	linked, err := Open(t.Context(), link, &Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer linked.Close()
+	if linked.Path() != log.Path() {
+		t.Errorf("the link leads to %s, want %s", linked.Path(), log.Path())
+	}
+	if n := count(t, linked, "s"); n != 1 {
+		t.Errorf("%d events are there, want 1", n)
+	}
+}
