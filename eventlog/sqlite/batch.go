@@ -18,8 +18,8 @@ type row struct {
 
 // birth is one stream that the batch is going to create.
 type birth struct {
-	first int64
-	name  string
+	stream *stream
+	name   string
 }
 
 // batch is the work of one write transaction: first every call is checked, in order,
@@ -28,8 +28,11 @@ type birth struct {
 type batch struct {
 	sql   *statements
 	names *names
-	// number tells this transaction from others.
-	number uint64
+	// version is what SQLite said when it was last asked whether other connections
+	// had committed, and epoch counts how often that had changed. What was read in
+	// this epoch still holds.
+	version int64
+	epoch   uint64
 	// next is the position that the next row gets; the rows' positions end there.
 	next   int64
 	rows   []row
@@ -48,10 +51,16 @@ type finding struct {
 	repeat eventlog.Position
 }
 
-// start begins the work in a fresh write transaction.
+// start begins the work in a fresh write transaction. Only another connection's commit
+// can have changed what this one has read or written before.
 func (b *batch) start() error {
-	b.number++
 	b.rows, b.births = b.rows[:0], b.births[:0]
+	version, err := single(b.sql.version)
+	if err != nil || version == b.version && b.epoch > 0 {
+		return err
+	}
+	b.version = version
+	b.epoch++
 	last, newest, err := b.sql.end()
 	if err != nil {
 		return err
@@ -103,7 +112,7 @@ func (b *batch) add(c *call) (verdict result, failure error) {
 // SQLite.
 func (b *batch) check(a *eventlog.StreamAppend) (finding, error) {
 	s := b.names.get(a.Stream)
-	if s.batch != b.number {
+	if s.epoch != b.epoch {
 		if err := b.ask(s, a.Stream); err != nil {
 			return finding{}, err
 		}
@@ -127,7 +136,8 @@ func (b *batch) check(a *eventlog.StreamAppend) (finding, error) {
 // ask reads the head of a stream from the database, inside this transaction.
 func (b *batch) ask(s *stream, name string) (err error) {
 	if s.first == 0 {
-		if s.first, err = b.sql.find(name); err != nil {
+		s.hash = hashOf(name)
+		if s.first, err = b.sql.find(s.hash, name); err != nil {
 			return err
 		}
 	}
@@ -137,8 +147,14 @@ func (b *batch) ask(s *stream, name string) (err error) {
 			return err
 		}
 	}
-	s.batch = b.number
+	s.epoch = b.epoch
 	return nil
+}
+
+// forget drops what was read and planned, which is what a failed transaction calls for.
+func (b *batch) forget() {
+	b.names.forget()
+	b.epoch = 0
 }
 
 // plan puts the events of a checked append among the rows, and returns the position of
@@ -146,7 +162,7 @@ func (b *batch) ask(s *stream, name string) (err error) {
 func (b *batch) plan(a *eventlog.StreamAppend, s *stream) eventlog.Position {
 	if s.first == 0 {
 		s.first = b.next
-		b.births = append(b.births, birth{first: b.next, name: a.Stream})
+		b.births = append(b.births, birth{stream: s, name: a.Stream})
 	}
 	for i := range a.Events {
 		b.rows = append(b.rows, row{stream: s, revision: int64(a.At) + int64(i), event: &a.Events[i]})
@@ -201,15 +217,24 @@ func sameBytes(stmt *sqlite.Stmt, column int, want []byte) bool {
 	return bytes.Equal(got, want)
 }
 
-// insert writes what has been planned so far.
+// insert writes what has been planned so far. It returns [*eventlog.Damaged] if the rows
+// did not get the positions that they were planned at, or an error of SQLite.
 func (b *batch) insert() error {
+	if len(b.rows) == 0 {
+		return nil
+	}
 	for _, s := range b.births {
-		if err := b.sql.insertStream(s.first, s.name); err != nil {
+		if err := b.sql.insertStream(s); err != nil {
 			return err
 		}
 	}
-	if err := b.sql.insertEvents(b.next-int64(len(b.rows)), b.rows); err != nil {
+	last, err := b.sql.insertEvents(b.rows)
+	if err != nil {
 		return err
+	}
+	if last != b.next-1 {
+		return &eventlog.Damaged{Stream: eventlog.WholeLog, Kind: eventlog.Altered, Reason: fmt.Sprintf(
+			"an event that belongs at position %d was put at position %d, so the file has rules of its own", b.next-1, last)}
 	}
 	b.births, b.rows = b.births[:0], b.rows[:0]
 	return nil

@@ -15,9 +15,10 @@
 // How it works. One goroutine writes. It takes every call that is waiting, checks each
 // against the heads of its streams, and writes all that passed in one transaction, so
 // that many callers share the cost of one durable commit (group commit). The heads are
-// read inside that write transaction, so the check holds against every other process
-// too. An append is acknowledged after SQLite has synced its write-ahead log
-// (synchronous=FULL). Several connections read at the same time and never wait for the
+// read inside that write transaction, or remembered from an earlier one for as long as
+// SQLite says, inside it, that no other connection has committed since; so the check
+// holds against every other process too. An append is acknowledged after SQLite has
+// synced its write-ahead log (synchronous=FULL). Several connections read at the same time and never wait for the
 // writer; none is held while a consumer looks at an event.
 //
 // The tables are append-only: triggers refuse updates and deletions. Positions are

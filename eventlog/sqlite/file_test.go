@@ -98,6 +98,53 @@ func TestMissingEnd(t *testing.T) {
 	wantDamaged(t, err, eventlog.WholeLog, eventlog.Truncated)
 }
 
+// A file whose own rules put rows elsewhere is not written to.
+func TestRowsPutElsewhere(t *testing.T) {
+	path := fresh(t)
+	log := open(t, path, nil)
+	if _, err := log.Append(t.Context(), single("s", 0)); err != nil {
+		t.Fatal(err)
+	}
+	raw(t, path, `CREATE TRIGGER mine BEFORE INSERT ON events WHEN new.revision = 1 BEGIN
+		INSERT INTO events VALUES (7, 1, 7, x'00', 'T', x'', x''); END`)
+	_, err := log.Append(t.Context(), single("s", 1))
+	wantDamaged(t, err, eventlog.WholeLog, eventlog.Altered)
+	if head, err := log.Head(t.Context()); head != 1 || err != nil {
+		t.Errorf("Head = %d, %v, want 1", head, err)
+	}
+}
+
+// What the writer remembers of a stream does not outlive another writer's commit.
+func TestOtherWriters(t *testing.T) {
+	path := fresh(t)
+	logs := []*sqlite.Log{open(t, path, nil), open(t, path, nil)}
+	var conflict *eventlog.Conflict
+	for at := range uint64(20) {
+		winner, loser := logs[at/3%2], logs[(at/3+1)%2]
+		if _, err := winner.Append(t.Context(), single("s", at)); err != nil {
+			t.Fatalf("Append at %d: %v", at, err)
+		}
+		if at%2 == 0 {
+			if _, err := loser.Append(t.Context(), single(fmt.Sprintf("new-%d", at), 0)); err != nil {
+				t.Fatalf("Append to a stream of its own: %v", err)
+			}
+		}
+		if _, err := loser.Append(t.Context(), single("s", at)); !errors.As(err, &conflict) || *conflict.Actual != at+1 {
+			t.Errorf("Append at %d, which is taken = %v, want a conflict with %d events", at, err, at+1)
+		}
+		if _, err := loser.Append(t.Context(), single("new", 1)); !errors.As(err, &conflict) || *conflict.Actual != 0 {
+			t.Errorf("Append to a stream that does not exist = %v, want a conflict", err)
+		}
+	}
+	// The one that has seen that there is no such stream sees it once there is.
+	if _, err := logs[0].Append(t.Context(), single("new", 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := logs[1].Append(t.Context(), single("new", 0)); !errors.As(err, &conflict) {
+		t.Errorf("Append to a stream that another writer has made = %v, want a conflict", err)
+	}
+}
+
 // Rows that the file does not take although they were checked show that somebody has
 // changed the file. Nobody is invited to try again, and other streams are not affected.
 func TestRefusedRows(t *testing.T) {

@@ -2,15 +2,16 @@ package sqlite
 
 // stream is what the writer knows of one stream. On an append-only log the number of a
 // stream never changes, whatever other processes do; how many events it has may grow at
-// any time, so that is asked in every write transaction.
+// any time, so that is asked again once another process has committed.
 type stream struct {
 	// first is the stream's number, the position of its first event; 0 if no such
 	// stream was found.
 	first int64
-	// batch is the transaction in which count was last asked.
-	batch uint64
-	// count is the number of events, those included that are about to be written in
-	// that transaction.
+	// hash is the hash of its name, known once it was looked for.
+	hash int64
+	// epoch is the one in which count was last asked; see batch.
+	epoch uint64
+	// count is the number of events, those included that are about to be written.
 	count uint64
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // insertSizes are the numbers of rows that one INSERT may carry. A statement with
-// several rows keeps its place in the tree and so costs less per row.
+// several rows keeps its place in the tree and so costs less per row; still larger ones
+// measured slower.
 var insertSizes = [...]int{4, 2, 1}
 
 // headWindow is how many events at the end of a stream are looked at when its head is
@@ -21,6 +22,7 @@ const headWindow = 16
 type statements struct {
 	conn                    *sqlite.Conn
 	begin, commit, rollback *sqlite.Stmt
+	version                 *sqlite.Stmt
 	ends, finds, heads      *sqlite.Stmt
 	stored                  *sqlite.Stmt
 	streams                 *sqlite.Stmt
@@ -30,6 +32,8 @@ type statements struct {
 // prepare makes the writer's statements. It fails if the file does not have the tables.
 func prepare(conn *sqlite.Conn) (*statements, error) {
 	s := &statements{conn: conn}
+	// A row that the file refuses ends the whole transaction anyway. With OR ROLLBACK,
+	// SQLite need not be ready to undo one statement alone.
 	texts := []struct {
 		stmt **sqlite.Stmt
 		text string
@@ -37,18 +41,19 @@ func prepare(conn *sqlite.Conn) (*statements, error) {
 		{&s.begin, "BEGIN IMMEDIATE"},
 		{&s.commit, "COMMIT"},
 		{&s.rollback, "ROLLBACK"},
+		{&s.version, "PRAGMA data_version"},
 		{&s.ends, "SELECT (SELECT max(position) FROM events), (SELECT max(first) FROM streams)"},
 		{&s.finds, "SELECT first FROM streams WHERE hash = ? AND name = ?"},
 		{&s.heads, fmt.Sprintf("SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT %d", headWindow)},
 		{&s.stored, "SELECT position, revision, id, type, data, metadata FROM events WHERE stream = ? AND revision >= ? ORDER BY revision"},
-		{&s.streams, "INSERT INTO streams (first, hash, name) VALUES (?, ?, ?)"},
+		{&s.streams, "INSERT OR ROLLBACK INTO streams (first, hash, name) VALUES (?, ?, ?)"},
 	}
 	for i, size := range insertSizes {
-		rows := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?, ?), ", size), ", ")
+		rows := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?), ", size), ", ")
 		texts = append(texts, struct {
 			stmt **sqlite.Stmt
 			text string
-		}{&s.events[i], "INSERT INTO events (position, stream, revision, id, type, data, metadata) VALUES " + rows})
+		}{&s.events[i], "INSERT OR ROLLBACK INTO events (stream, revision, id, type, data, metadata) VALUES " + rows})
 	}
 	for _, t := range texts {
 		stmt, err := conn.Prepare(t.text)
@@ -88,22 +93,17 @@ func (s *statements) end() (last, newest int64, err error) {
 }
 
 // find returns the number of a stream, or 0.
-func (s *statements) find(name string) (int64, error) {
-	return find(s.finds, name)
-}
-
-// find runs a look-up by name on the statement of any connection.
-func find(stmt *sqlite.Stmt, name string) (first int64, err error) {
-	stmt.BindInt64(1, hashOf(name))
-	stmt.BindText(2, name)
-	row, err := stmt.Step()
+func (s *statements) find(hash int64, name string) (first int64, err error) {
+	s.finds.BindInt64(1, hash)
+	s.finds.BindText(2, name)
+	row, err := s.finds.Step()
 	if err != nil {
 		return 0, err
 	}
 	if row {
-		first = stmt.ColumnInt64(0)
+		first = s.finds.ColumnInt64(0)
 	}
-	return first, stmt.Reset()
+	return first, s.finds.Reset()
 }
 
 // head returns how many events a stream has, or [*eventlog.Damaged] when it has none or
@@ -131,36 +131,36 @@ func (s *statements) head(first int64, name string) (uint64, error) {
 	return uint64(last) + 1, nil
 }
 
-func (s *statements) insertStream(first int64, name string) error {
-	s.streams.BindInt64(1, first)
-	s.streams.BindInt64(2, hashOf(name))
-	s.streams.BindText(3, name)
+func (s *statements) insertStream(b birth) error {
+	s.streams.BindInt64(1, b.stream.first)
+	s.streams.BindInt64(2, b.stream.hash)
+	s.streams.BindText(3, b.name)
 	return run(s.streams)
 }
 
-// insertEvents writes rows at consecutive positions.
-func (s *statements) insertEvents(position int64, rows []row) error {
+// insertEvents writes rows at the positions behind the last one, which SQLite finds
+// faster when it is not told them, and returns the position of the last of them.
+func (s *statements) insertEvents(rows []row) (int64, error) {
 	for i, size := range insertSizes {
 		for len(rows) >= size {
 			stmt := s.events[i]
 			for j := range size {
-				bindRow(stmt, j*7, position+int64(j), &rows[j])
+				bindRow(stmt, j*6, &rows[j])
 			}
 			if err := run(stmt); err != nil {
-				return err
+				return 0, err
 			}
-			rows, position = rows[size:], position+int64(size)
+			rows = rows[size:]
 		}
 	}
-	return nil
+	return s.conn.LastInsertRowID(), nil
 }
 
-func bindRow(stmt *sqlite.Stmt, after int, position int64, r *row) {
-	stmt.BindInt64(after+1, position)
-	stmt.BindInt64(after+2, r.stream.first)
-	stmt.BindInt64(after+3, r.revision)
-	stmt.BindBytes(after+4, r.event.ID[:])
-	stmt.BindText(after+5, r.event.Type)
-	stmt.BindBytes(after+6, r.event.Data)
-	stmt.BindBytes(after+7, r.event.Metadata)
+func bindRow(stmt *sqlite.Stmt, after int, r *row) {
+	stmt.BindInt64(after+1, r.stream.first)
+	stmt.BindInt64(after+2, r.revision)
+	stmt.BindBytes(after+3, r.event.ID[:])
+	stmt.BindText(after+4, r.event.Type)
+	stmt.BindBytes(after+5, r.event.Data)
+	stmt.BindBytes(after+6, r.event.Metadata)
 }

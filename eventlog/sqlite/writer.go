@@ -180,7 +180,7 @@ func (w *writer) plan(calls []*call) error {
 // abandon ends a failed transaction. If the connection is not usable after that, it is
 // closed, and the next batch opens another.
 func (w *writer) abandon() {
-	w.batch.names.forget()
+	w.batch.forget()
 	if w.conn.AutocommitEnabled() {
 		return
 	}
