@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -196,98 +195,6 @@ func TestA6RefusedKeyLeavesNoTrace(t *testing.T) {
 			}
 			die()
 		})
-	}
-}
-
-// A7: whatever a rail does that is not a clean answer, the claim stands, nobody sends
-// again, and the caller learns why.
-func TestA7UnknownOutcomes(t *testing.T) {
-	cause := errors.New("connection reset")
-	refusal := &rail.Refusal{Reason: "no"}
-	var typedNil *rail.Refusal
-	for name, c := range map[string]struct {
-		send  rail.Sender
-		cause error
-		says  string
-	}{
-		"an error":               {func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{}, cause }, cause, "connection reset"},
-		"a receipt and an error": {func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{Reference: "tx"}, cause }, cause, "connection reset"},
-		"a timeout": {func(context.Context, rail.Payment) (rail.Receipt, error) {
-			return rail.Receipt{}, context.DeadlineExceeded
-		},
-			context.DeadlineExceeded, "deadline"},
-		"a panic":          {func(context.Context, rail.Payment) (rail.Receipt, error) { panic("boom") }, nil, "boom"},
-		"a panic with nil": {func(context.Context, rail.Payment) (rail.Receipt, error) { panic(nil) }, nil, "panic"},
-		"a goroutine's exit": {func(context.Context, rail.Payment) (rail.Receipt, error) {
-			runtime.Goexit()
-			return rail.Receipt{}, nil
-		}, nil, "goroutine"},
-		"no reference":      {func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{}, nil }, nil, "no reference"},
-		"a blank reference": {func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{Reference: " \t"}, nil }, nil, "no reference"},
-		"a refusal beside another error": {func(context.Context, rail.Payment) (rail.Receipt, error) {
-			return rail.Receipt{}, errors.Join(refusal, cause)
-		}, cause, "connection reset"},
-		"a refusal with a reference": {func(context.Context, rail.Payment) (rail.Receipt, error) {
-			return rail.Receipt{Reference: "tx"}, refusal
-		}, nil, "no"},
-		"a refusal that is nil": {func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{}, typedNil }, nil, ""},
-		"an error that panics":  {func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{}, panics{} }, nil, "panicked"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, nil)
-			id := f.request(t, "order-1")
-			_, err := f.Submit(t.Context(), "req-1", id, c.send, nil)
-			r := refused(t, err, aggregate.CodeOutcomeUnknown)
-			if c.cause != nil && !errors.Is(err, c.cause) {
-				t.Errorf("%v does not carry its cause", err)
-			}
-			if !strings.Contains(err.Error(), c.says) || r.Withdrawal != id || r.Key != "req-1" {
-				t.Errorf("got %v", err)
-			}
-			_, err = f.Submit(t.Context(), "req-1", id, f.bank.Send, nil)
-			if r := refused(t, err, aggregate.CodeInFlight); r.State != aggregate.StateUnknown {
-				t.Errorf("the state is %s", r.State)
-			}
-			_, err = f.Submit(t.Context(), "req-2", id, f.bank.Send, nil)
-			refused(t, err, aggregate.CodeWithdrawalClaimed)
-			if f.bank.sends() != 0 {
-				t.Error("it was sent again")
-			}
-			list, err := f.InFlight(t.Context())
-			if err != nil || len(list) != 1 || list[0].ID != id || list[0].State != aggregate.StateUnknown {
-				t.Errorf("in flight: %+v, %v", list, err)
-			}
-		})
-	}
-}
-
-type panics struct{}
-
-func (panics) Error() string { panic("an error that cannot be read") }
-
-func TestA8CleanRefusal(t *testing.T) {
-	f := newFixture(t, nil)
-	id := f.request(t, "order-1")
-	_, err := f.Submit(t.Context(), "req-1", id, func(context.Context, rail.Payment) (rail.Receipt, error) {
-		return rail.Receipt{}, fmt.Errorf("bank: %w", &rail.Refusal{Reason: "account closed"})
-	}, nil)
-	r := refused(t, err, aggregate.CodeInFlight)
-	var refusal *rail.Refusal
-	if r.State != aggregate.StateRefused || !errors.As(err, &refusal) || refusal.Reason != "account closed" {
-		t.Errorf("got %+v", r)
-	}
-	_, err = f.Submit(t.Context(), "req-1", id, f.bank.Send, nil)
-	if r := refused(t, err, aggregate.CodeInFlight); r.State != aggregate.StateRefused {
-		t.Errorf("the state is %s", r.State)
-	}
-	_, err = f.Submit(t.Context(), "req-2", id, f.bank.Send, nil)
-	refused(t, err, aggregate.CodeWithdrawalClaimed)
-	if _, err := f.Release(t.Context(), "req-1", submissions.Release{By: ann, Reason: "refused", Evidence: "the rail's answer"}); err != nil {
-		t.Fatal(err)
-	}
-	taken(t)(f.Submit(t.Context(), "req-2", id, f.bank.Send, nil))
-	if f.bank.sends() != 1 {
-		t.Errorf("%d sends", f.bank.sends())
 	}
 }
 
