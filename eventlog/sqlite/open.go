@@ -100,19 +100,25 @@ func (p *place) inspectMissing(options *Options) error {
 }
 
 // inspectFile looks into an existing file without leaving a trace of it: first past all
-// locks and at the main file only, which is enough to refuse. What a write-ahead log
-// adds is read through a read-only connection, which does not even checkpoint.
+// locks and at the main file only, which is enough to refuse if nobody is writing to it.
+// What a write-ahead log adds is read through a read-only connection, which does not even
+// checkpoint.
 func (p *place) inspectFile(options *Options) error {
+	pending := p.hasWriteAheadLog()
 	id, err := p.identify(options, true)
+	pending = pending || p.hasWriteAheadLog()
+	var refused error
 	switch {
 	case err == nil:
-		if err := p.judge(id); err != nil {
-			return err
-		}
+		refused = p.judge(id)
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
-		return p.explain(err)
+		refused = p.explain(err)
 	}
-	pending := p.hasWriteAheadLog()
+	// While there is a write-ahead log, pages may have been moved from it to the main
+	// file during that look.
+	if refused != nil && !pending {
+		return refused
+	}
 	if err != nil || pending || options.ReadOnly {
 		locked, err := p.identify(options, false)
 		code := sqlite.ErrCode(err).ToPrimary()
@@ -123,6 +129,8 @@ func (p *place) inspectFile(options *Options) error {
 			// A log in a folder where no shared-memory file can be made: without a
 			// write-ahead log the main file alone is the whole truth.
 			p.immutable = true
+		case refused != nil && (code == sqlite.ResultCantOpen || code == sqlite.ResultReadOnly):
+			return refused
 		default:
 			return p.explain(err)
 		}

@@ -95,35 +95,24 @@ type identity struct {
 	application, version, objects int64
 }
 
-// identify reads what the file says it is.
+// identify reads what the file says it is, in one statement, so that a file that another
+// process is making a log of just now is seen either before that or after.
 func identify(conn *sqlite.Conn) (id identity, err error) {
-	if id.application, err = number(conn, "PRAGMA application_id"); err != nil {
+	stmt, _, err := conn.PrepareTransient("SELECT (SELECT count(*) FROM sqlite_schema), application_id, user_version " +
+		"FROM pragma_application_id, pragma_user_version")
+	if err != nil {
 		return id, err
 	}
-	if id.version, err = number(conn, "PRAGMA user_version"); err != nil {
+	defer stmt.Finalize()
+	if _, err := stmt.Step(); err != nil {
 		return id, err
 	}
-	id.objects, err = number(conn, "SELECT count(*) FROM sqlite_schema")
-	return id, err
+	return identity{objects: stmt.ColumnInt64(0), application: stmt.ColumnInt64(1), version: stmt.ColumnInt64(2)}, nil
 }
 
 // empty reports whether nobody has made anything of the file yet.
 func (id identity) empty() bool {
 	return id.application == 0 && id.version == 0 && id.objects == 0
-}
-
-// number returns the first column of the first row of a query, or 0 without a row.
-func number(conn *sqlite.Conn, query string) (int64, error) {
-	stmt, _, err := conn.PrepareTransient(query)
-	if err != nil {
-		return 0, err
-	}
-	defer stmt.Finalize()
-	row, err := stmt.Step()
-	if err != nil || !row {
-		return 0, err
-	}
-	return stmt.ColumnInt64(0), nil
 }
 
 // hashOf is the first 64 bits of the SHA-256 of a stream's name.

@@ -102,23 +102,6 @@ func TestCommitFails(t *testing.T) {
 	}
 }
 
-// What may pass by itself is told from what is no log, by SQLite's primary codes.
-func TestOpenErrorsThatMayPass(t *testing.T) {
-	p := &place{named: "log.db"}
-	for code, passes := range map[sqlite.ResultCode]bool{
-		sqlite.ResultBusy: true, sqlite.ResultBusySnapshot: true, sqlite.ResultLocked: true, sqlite.ResultProtocol: true,
-		sqlite.ResultFull: true, sqlite.ResultIOErr: true, sqlite.ResultIOErrWrite: true, sqlite.ResultNoMem: true,
-		sqlite.ResultNotADB: false, sqlite.ResultCorrupt: false, sqlite.ResultReadOnly: false, sqlite.ResultCantOpen: false,
-		sqlite.ResultPerm: false, sqlite.ResultError: false,
-	} {
-		err := p.explain(code.ToError())
-		var refused *eventlog.OpenError
-		if !errors.As(err, &refused) || errors.Is(err, eventlog.ErrUnavailable) != passes || sqlite.ErrCode(err) != code {
-			t.Errorf("%v is explained as %v, ErrUnavailable: %v, want %v", code, err, errors.Is(err, eventlog.ErrUnavailable), passes)
-		}
-	}
-}
-
 // held is a log whose writer waits, at the beginning of its first transaction, until it
 // is let go.
 func held(t *testing.T) (log *Log, taken, release chan struct{}) {
