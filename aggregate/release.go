@@ -15,8 +15,8 @@ type ReleaseCommand struct {
 	// Margin is for clocks that disagree: until the attempt's deadline is that long
 	// ago, the attempt may still be running. Negative means none.
 	Margin time.Duration
-	// Seen is the number of events that the withdrawal had when the person looked; 0
-	// when that is not stated. A word about less than there is now is refused.
+	// Seen is the number of events that the withdrawal had when the person looked. A word
+	// about any other number than there is now is refused.
 	Seen uint64
 }
 
@@ -24,7 +24,7 @@ type ReleaseCommand struct {
 // and nil when nothing is.
 func (c ReleaseCommand) Validate(t events.Tenant, k events.RequestKey) error {
 	if err := errors.Join(t.Validate(), k.Validate(),
-		events.ValidateText("reason", c.Reason), events.ValidateText("evidence", c.Evidence)); err != nil {
+		events.ValidateText("reason", c.Reason), events.ValidateText("evidence", c.Evidence), validateSeen(c.Seen)); err != nil {
 		return Invalid(err)
 	}
 	return nil
@@ -53,6 +53,16 @@ func Release(cmd ReleaseCommand, c Claimant) (Plan, error) {
 		return Plan{}, r
 	}
 	return Plan{Withdrawal: []events.Event{events.Released{Key: c.Key, Reason: cmd.Reason, Evidence: cmd.Evidence}}}, nil
+}
+
+// validateSeen refuses the word that nothing left from somebody who does not say when that
+// was so: repeated after its answer was lost, it would be taken for a word about the key's
+// next claim (B4).
+func validateSeen(seen uint64) error {
+	if seen == 0 {
+		return errors.New("how many events of the withdrawal were seen is missing; look at it first, and hand on the Events of its status as Seen")
+	}
+	return nil
 }
 
 // unseen refuses a person's word about a withdrawal that has moved on since they looked:

@@ -91,9 +91,10 @@ func TestRelease(t *testing.T) {
 
 func TestReleaseCommandValidate(t *testing.T) {
 	for name, c := range map[string]aggregate.ReleaseCommand{
-		"B6 no reason":   {Evidence: "statement 7"},
-		"B6 no evidence": {Reason: "looked"},
-		"B6 a tab":       {Reason: "loo\tked", Evidence: "statement 7"},
+		"B6 no reason":        {Evidence: "statement 7", Seen: 4},
+		"B6 no evidence":      {Reason: "looked", Seen: 4},
+		"B6 a tab":            {Reason: "loo\tked", Evidence: "statement 7", Seen: 4},
+		"B4 nothing was seen": {Reason: "looked", Evidence: "statement 7"},
 	} {
 		if code, _ := aggregate.CodeOf(c.Validate(tenant, k1)); code != aggregate.CodeInvalidRequest {
 			t.Errorf("%s: got %q, want %s", name, code, aggregate.CodeInvalidRequest)

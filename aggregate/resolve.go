@@ -19,8 +19,9 @@ type ResolveCommand struct {
 	// Reason says why the person resolves it so, and Evidence what they looked at.
 	Reason   string
 	Evidence string
-	// Seen is the number of events that the withdrawal had when the person looked; 0
-	// when that is not stated. A word about less than there is now is refused.
+	// Seen is the number of events that the withdrawal had when the person looked. A word
+	// about any other number than there is now is refused. It may be 0, not stated, for
+	// the result sent alone: money that left has left, whenever that was looked at.
 	Seen uint64
 }
 
@@ -50,7 +51,7 @@ func (c ResolveCommand) validateResult() error {
 	case c.Result != events.ResultFailed:
 		return fmt.Errorf("outcome %s is neither sent nor failed", events.Quote(string(c.Result)))
 	}
-	return nil
+	return validateSeen(c.Seen)
 }
 
 // Resolve decides a person's outcome for a key (B1). An unknown key takes the claim of

@@ -145,7 +145,8 @@ func TestResolveCommandValidate(t *testing.T) {
 	for name, spoil := range map[string]func(*aggregate.ResolveCommand){
 		"sent without a reference":  func(c *aggregate.ResolveCommand) { c.Reference = "" },
 		"sent with a blank one":     func(c *aggregate.ResolveCommand) { c.Reference = " " },
-		"failed with a reference":   func(c *aggregate.ResolveCommand) { c.Result = events.ResultFailed },
+		"failed with a reference":   func(c *aggregate.ResolveCommand) { c.Result, c.Seen = events.ResultFailed, 4 },
+		"B4 failed, nothing seen":   func(c *aggregate.ResolveCommand) { c.Result, c.Reference = events.ResultFailed, "" },
 		"neither sent nor failed":   func(c *aggregate.ResolveCommand) { c.Result = events.ResultUnknown },
 		"no result":                 func(c *aggregate.ResolveCommand) { c.Result = "" },
 		"B6 no reason":              func(c *aggregate.ResolveCommand) { c.Reason = "" },

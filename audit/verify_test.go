@@ -48,13 +48,13 @@ func story(t *testing.T) (*memory.Log, events.WithdrawalID) {
 	if _, err := l.Submit(ctx, "req-2", again, lost, nil); err == nil {
 		t.Fatal("the send was to be lost")
 	}
-	if _, err := l.Release(ctx, "req-2", submissions.Release{By: by, Reason: "looked", Evidence: "book"}); err != nil {
+	if _, err := l.Release(ctx, "req-2", submissions.Release{By: by, Reason: "looked", Evidence: "book", Seen: 4}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Submit(ctx, "req-2", request(3), sent, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Resolve(ctx, "req-3", submissions.Resolution{By: by, Withdrawal: again, Result: events.ResultFailed, Reason: "looked", Evidence: "book"}); err != nil {
+	if _, err := l.Resolve(ctx, "req-3", submissions.Resolution{By: by, Withdrawal: again, Result: events.ResultFailed, Reason: "looked", Evidence: "book", Seen: 5}); err != nil {
 		t.Fatal(err)
 	}
 	return log, paid

@@ -18,9 +18,8 @@ import (
 var (
 	errLost = errors.New("connection reset")
 
-	released = submissions.Release{By: ann, Reason: "looked", Evidence: "statement 7"}
-	wasSent  = submissions.Resolution{By: ann, Result: events.ResultSent, Reference: "tx-a", Reason: "looked", Evidence: "statement 7"}
-	gaveUp   = submissions.Resolution{By: ann, Result: events.ResultFailed, Reason: "looked", Evidence: "statement 7"}
+	wasSent = submissions.Resolution{By: ann, Result: events.ResultSent, Reference: "tx-a", Reason: "looked", Evidence: "statement 7"}
+	gaveUp  = submissions.Resolution{By: ann, Result: events.ResultFailed, Reason: "looked", Evidence: "statement 7"}
 )
 
 func lost(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{}, errLost }
@@ -38,7 +37,7 @@ func inFlight(t *testing.T) (*fixture, events.WithdrawalID) {
 func TestB1ResolveClosesAKey(t *testing.T) {
 	for _, with := range []submissions.Resolution{wasSent, gaveUp} {
 		f, id := inFlight(t)
-		first := taken(t)(f.Resolve(t.Context(), "req-1", with))
+		first := taken(t)(resolve(t.Context(), f.Ledger, "req-1", with))
 		if first.Result != with.Result || first.Reference != with.Reference || first.Source != events.SourcePerson ||
 			first.Actor != "ann" || first.Reason != "looked" || first.Evidence != "statement 7" {
 			t.Errorf("got %+v", first)
@@ -52,12 +51,12 @@ func TestB1ResolveClosesAKey(t *testing.T) {
 		}
 		// B3: again is a no-op; another outcome is a conflict, and the first stands.
 		before := size(t, f.log)
-		taken(t)(f.Resolve(t.Context(), "req-1", with))
+		taken(t)(resolve(t.Context(), f.Ledger, "req-1", with))
 		other := wasSent
 		other.Reference = "tx-b"
 		_, err := f.Resolve(t.Context(), "req-1", other)
 		refused(t, err, aggregate.CodeAlreadyResolved)
-		_, err = f.Release(t.Context(), "req-1", released)
+		_, err = release(t.Context(), f.Ledger, "req-1")
 		refused(t, err, aggregate.CodeAlreadyResolved)
 		if n := size(t, f.log); n != before {
 			t.Errorf("%d events were written", n-before)
@@ -107,21 +106,43 @@ func TestB2ResolvingAnUnknownKey(t *testing.T) {
 
 func TestB4ReleaseFreesKeyAndWithdrawal(t *testing.T) {
 	f, id := inFlight(t)
-	s, err := f.Release(t.Context(), "req-1", released)
+	s, err := release(t.Context(), f.Ledger, "req-1")
 	if err != nil || s.State != aggregate.StateRequested || s.Holder() != "" || len(s.PastClaims) != 1 || s.PastClaims[0].Key != "req-1" || s.PastClaims[0].ReleasedBy != "ann" {
 		t.Fatalf("got %+v, %v", s, err)
 	}
 	_, err = f.Outcome(t.Context(), "req-1")
 	refused(t, err, aggregate.CodeNotFound)
-	_, err = f.Release(t.Context(), "req-1", released)
+	_, err = release(t.Context(), f.Ledger, "req-1")
 	refused(t, err, aggregate.CodeNotFound)
 	// The freed key may be used for another withdrawal, and another key for this one.
 	taken(t)(f.Submit(t.Context(), "req-1", f.request(t, "order-2"), f.bank.Send, nil))
 	taken(t)(f.Submit(t.Context(), "req-2", id, f.bank.Send, nil))
-	_, err = f.Release(t.Context(), "req-1", released)
+	_, err = release(t.Context(), f.Ledger, "req-1")
 	refused(t, err, aggregate.CodeAlreadyResolved)
 	if s, err := f.ClaimedBy(t.Context(), id); err != nil || s.Holder() != "req-2" {
 		t.Errorf("claimed by %+v, %v", s, err)
+	}
+}
+
+// B4: a release whose answer was lost is said once more, while the same key has claimed the
+// withdrawal again and its money has left. That claim is not what the person looked at.
+func TestB4ARepeatedReleaseIsNotAboutTheNextClaim(t *testing.T) {
+	f, id := inFlight(t)
+	word := submissions.Release{By: ann, Reason: "looked", Evidence: "statement 7", Seen: look(t.Context(), f.Ledger, "req-1")}
+	if _, err := f.Release(t.Context(), "req-1", word); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.Submit(t.Context(), "req-1", id, func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {
+		_, _ = f.bank.Send(ctx, p)
+		return rail.Receipt{}, errLost
+	}, nil)
+	refused(t, err, aggregate.CodeOutcomeUnknown)
+	_, err = f.Release(t.Context(), "req-1", word)
+	refused(t, err, aggregate.CodeAttemptRunning)
+	_, err = f.Submit(t.Context(), "req-2", id, f.bank.Send, nil)
+	refused(t, err, aggregate.CodeWithdrawalClaimed)
+	if f.bank.sends() != 1 {
+		t.Errorf("%d sends", f.bank.sends())
 	}
 }
 
@@ -141,11 +162,11 @@ func TestB4NotWhileTheAttemptMayBeRunning(t *testing.T) {
 		synctest.Wait()
 		for _, at := range []time.Duration{0, 10 * time.Second, 5*time.Second - 1} {
 			time.Sleep(at)
-			_, err := f.Release(t.Context(), "req-1", released)
+			_, err := release(t.Context(), f.Ledger, "req-1")
 			refused(t, err, aggregate.CodeAttemptRunning)
 		}
 		time.Sleep(time.Nanosecond)
-		if _, err := f.Release(t.Context(), "req-1", released); err != nil {
+		if _, err := release(t.Context(), f.Ledger, "req-1"); err != nil {
 			t.Fatal(err)
 		}
 		close(answer)
@@ -182,12 +203,14 @@ func TestB5TimeMovesNothing(t *testing.T) {
 func TestB6WhoWhyAndOnWhatEvidence(t *testing.T) {
 	f, _ := inFlight(t)
 	before := size(t, f.log)
+	seen := look(t.Context(), f.Ledger, "req-1")
 	for _, r := range []submissions.Release{
-		{Reason: "r", Evidence: "e"}, {By: ann, Evidence: "e"}, {By: ann, Reason: "r"}, {By: ann, Reason: " ", Evidence: "e"},
+		{Reason: "r", Evidence: "e", Seen: seen}, {By: ann, Evidence: "e", Seen: seen}, {By: ann, Reason: "r", Seen: seen},
+		{By: ann, Reason: " ", Evidence: "e", Seen: seen}, {By: ann, Reason: "r", Evidence: "e"},
 	} {
 		_, err := f.Release(t.Context(), "req-1", r)
 		refused(t, err, aggregate.CodeInvalidRequest)
-		_, err = f.Resolve(t.Context(), "req-1", submissions.Resolution{By: r.By, Result: "failed", Reason: r.Reason, Evidence: r.Evidence})
+		_, err = f.Resolve(t.Context(), "req-1", submissions.Resolution{By: r.By, Result: "failed", Reason: r.Reason, Evidence: r.Evidence, Seen: r.Seen})
 		refused(t, err, aggregate.CodeInvalidRequest)
 	}
 	// FAULTS: "sent" needs a reference.
@@ -218,7 +241,7 @@ func TestB7LateAnswers(t *testing.T) {
 		},
 		"resolved as failed, and it was sent": {
 			meanwhile: func(t *testing.T, f *fixture, _ events.WithdrawalID) {
-				taken(t)(f.Resolve(t.Context(), "req-1", gaveUp))
+				taken(t)(resolve(t.Context(), f.Ledger, "req-1", gaveUp))
 			},
 			answer: receipt, code: aggregate.CodeDisputed, disputed: true,
 		},
@@ -230,7 +253,7 @@ func TestB7LateAnswers(t *testing.T) {
 		},
 		"resolved as failed, and it says nothing": {
 			meanwhile: func(t *testing.T, f *fixture, _ events.WithdrawalID) {
-				taken(t)(f.Resolve(t.Context(), "req-1", gaveUp))
+				taken(t)(resolve(t.Context(), f.Ledger, "req-1", gaveUp))
 			},
 			err: errLost,
 		},
@@ -262,7 +285,7 @@ func TestB7LateAnswers(t *testing.T) {
 				if first.Result == events.ResultSent {
 					with = wasSent
 				}
-				taken(t)(f.Resolve(t.Context(), "req-1", with))
+				taken(t)(resolve(t.Context(), f.Ledger, "req-1", with))
 				if list, err := f.InFlight(t.Context()); err != nil || len(list) != 0 {
 					t.Errorf("after a person confirmed it, the list has %d: %v", len(list), err)
 				}
@@ -306,7 +329,7 @@ func TestB7MoneyLeftAfterARelease(t *testing.T) {
 		}()
 		refused(t, <-done, aggregate.CodeOutcomeUnknown)
 		time.Sleep(time.Minute)
-		if _, err := f.Release(t.Context(), "req-1", released); err != nil {
+		if _, err := release(t.Context(), f.Ledger, "req-1"); err != nil {
 			t.Fatal(err)
 		}
 		close(awake)

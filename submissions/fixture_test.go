@@ -97,6 +97,23 @@ func refused(t *testing.T, err error, code submissions.Code) *submissions.Refusa
 	return r
 }
 
+// release is a person who looks at a key and then releases it.
+func release(ctx context.Context, l *submissions.Ledger, key events.RequestKey) (submissions.Status, error) {
+	return l.Release(ctx, key, submissions.Release{By: ann, Reason: "looked", Evidence: "statement 7", Seen: look(ctx, l, key)})
+}
+
+// resolve is a person who looks at a key and then resolves it.
+func resolve(ctx context.Context, l *submissions.Ledger, key events.RequestKey, with submissions.Resolution) (submissions.Outcome, error) {
+	with.Seen = look(ctx, l, key)
+	return l.Resolve(ctx, key, with)
+}
+
+// look returns how many events a person sees of the withdrawal that a key holds.
+func look(ctx context.Context, l *submissions.Ledger, key events.RequestKey) uint64 {
+	s, _ := l.Outcome(ctx, key)
+	return max(1, s.Events)
+}
+
 // taken returns a check that a submit or resolve went through.
 func taken(t *testing.T) func(submissions.Outcome, error) submissions.Outcome {
 	return func(o submissions.Outcome, err error) submissions.Outcome {

@@ -146,7 +146,7 @@ func TestClaimRecordedTooLateIsNotSent(t *testing.T) {
 		if f.bank.sends() != 0 {
 			t.Error("it was sent after its deadline")
 		}
-		if _, err := f.Release(t.Context(), "req-1", released); err != nil {
+		if _, err := release(t.Context(), f.Ledger, "req-1"); err != nil {
 			t.Errorf("an attempt that was never made cannot be released: %v", err)
 		}
 	})
@@ -197,8 +197,8 @@ func TestD5DamagedStreams(t *testing.T) {
 				"submit":     func() error { _, err := l.Submit(ctx, "req-1", id, f.bank.Send, nil); return err },
 				"another":    func() error { _, err := l.Submit(ctx, "req-2", id, f.bank.Send, nil); return err },
 				"its key":    func() error { _, err := l.Submit(ctx, "req-1", other, f.bank.Send, nil); return err },
-				"resolve":    func() error { _, err := l.Resolve(ctx, "req-1", with); return err },
-				"release":    func() error { _, err := l.Release(ctx, "req-1", released); return err },
+				"resolve":    func() error { _, err := resolve(ctx, l, "req-1", with); return err },
+				"release":    func() error { _, err := release(ctx, l, "req-1"); return err },
 				"outcome":    func() error { _, err := l.Outcome(ctx, "req-1"); return err },
 				"claimed by": func() error { _, err := l.ClaimedBy(ctx, id); return err },
 				"history":    func() error { _, err := l.History(ctx, id); return err },
@@ -230,7 +230,7 @@ func TestLedgersSeeEachOther(t *testing.T) {
 	refused(t, err, aggregate.CodeOutcomeUnknown)
 	_, err = b.Submit(t.Context(), "req-2", id, f.bank.Send, nil)
 	refused(t, err, aggregate.CodeWithdrawalClaimed)
-	if _, err := b.Release(t.Context(), "req-1", released); err != nil {
+	if _, err := release(t.Context(), b, "req-1"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = a.Outcome(t.Context(), "req-1")
@@ -332,7 +332,7 @@ func TestB4ClockSetBackBeforeTheCall(t *testing.T) {
 // withdrawal is listed, of its own tenant alone.
 func TestB7OutcomeByTheRailClosesNoDispute(t *testing.T) {
 	f, id := inFlight(t)
-	if _, err := f.Release(t.Context(), "req-1", released); err != nil {
+	if _, err := release(t.Context(), f.Ledger, "req-1"); err != nil {
 		t.Fatal(err)
 	}
 	taken(t)(f.Submit(t.Context(), "req-2", id, func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {

@@ -296,7 +296,7 @@ func (p *place) held(t *testing.T, later *submissions.Ledger, id events.Withdraw
 	if r := refused(t, err, aggregate.CodeWithdrawalClaimed); r.Holder != key {
 		t.Errorf("the holder is %q", r.Holder)
 	}
-	_, err = p.Release(ctx, key, released)
+	_, err = release(ctx, p.Ledger, key)
 	refused(t, err, aggregate.CodeAttemptRunning)
 
 	knowledge, err := p.rail.LookUp(ctx, id)
@@ -309,7 +309,7 @@ func (p *place) held(t *testing.T, later *submissions.Ledger, id events.Withdraw
 		taken(t)(later.Resolve(ctx, key, with))
 		taken(t)(p.Submit(ctx, key, id, p.rail.Send, nil))
 	} else {
-		if _, err := later.Release(ctx, key, released); err != nil {
+		if _, err := release(ctx, later, key); err != nil {
 			t.Fatal(err)
 		}
 		taken(t)(p.Submit(ctx, "another-"+key, id, p.rail.Send, nil))

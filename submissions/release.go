@@ -14,9 +14,9 @@ type Release struct {
 	// Reason says why, and Evidence what the person looked at; both are required.
 	Reason   string
 	Evidence string
-	// Seen is the Events of the Status that the person looked at; 0 when that is not
-	// stated. State it: only then can the word not be taken for one about what happened
-	// since, an attempt that has ended or the same key's next claim.
+	// Seen is the Events of the Status that the person looked at; it is required. So the
+	// word cannot be taken for one about what happened since: an attempt that has ended,
+	// or the same key's next claim.
 	Seen uint64
 }
 

@@ -22,8 +22,9 @@ type Resolution struct {
 	// Reason says why, and Evidence what the person looked at; both are required.
 	Reason   string
 	Evidence string
-	// Seen is the Events of the Status that the person looked at, which protects a word
-	// from what happened after the look; 0 when that is not stated.
+	// Seen is the Events of the Status that the person looked at, so that the word cannot
+	// be taken for one about what happened since. The result failed requires it; for sent
+	// it may be 0, not stated: money that left has left, whenever that was looked at.
 	Seen uint64
 }
 

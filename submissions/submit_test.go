@@ -329,11 +329,11 @@ func TestA14TenantsAreApart(t *testing.T) {
 		"claimed by": func() error { _, err := other.ClaimedBy(ctx, id); return err },
 		"history":    func() error { _, err := other.History(ctx, id); return err },
 		"resolve": func() error {
-			_, err := other.Resolve(ctx, "req-1", submissions.Resolution{By: ann, Withdrawal: id, Result: "failed", Reason: "r", Evidence: "e"})
+			_, err := other.Resolve(ctx, "req-1", submissions.Resolution{By: ann, Withdrawal: id, Result: "failed", Reason: "r", Evidence: "e", Seen: 4})
 			return err
 		},
 		"release": func() error {
-			_, err := other.Release(ctx, "req-1", submissions.Release{By: ann, Reason: "r", Evidence: "e"})
+			_, err := other.Release(ctx, "req-1", submissions.Release{By: ann, Reason: "r", Evidence: "e", Seen: 4})
 			return err
 		},
 	} {

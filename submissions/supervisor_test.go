@@ -176,9 +176,7 @@ func (p *place) closeEverything(t *testing.T) int {
 			taken(t)(later.Resolve(ctx, s.Holder(), with))
 			continue
 		}
-		word := released
-		word.Seen = s.Events
-		if _, err := later.Release(ctx, s.Holder(), word); err != nil {
+		if _, err := release(ctx, later, s.Holder()); err != nil {
 			t.Fatal(err)
 		}
 		taken(t)(later.Submit(ctx, "again-"+s.Holder(), s.ID, p.rail.Send, nil))

@@ -209,6 +209,7 @@ func nothingIsStuck(e *Ending) error {
 				key = events.RequestKey(fmt.Sprintf("person-%d", i))
 			}
 			r := resolution(id, len(e.Left[id]))
+			r.Seen = s.Events
 			if s.Outcome != nil { // a dispute about an outcome is closed by confirming it
 				r.Result, r.Reference = s.Outcome.Result, s.Outcome.Reference
 			}

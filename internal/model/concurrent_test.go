@@ -178,8 +178,10 @@ func (r *recorder) call(caller int, l ledger, now time.Duration, rng *rand.Rand)
 		if rng.IntN(2) == 0 {
 			c.Result, c.Reference = "sent", "tx-1"
 		}
+		r.look(caller, l, &c)
 	case n < 15:
 		c.Verb, c.Withdrawal = model.Release, ""
+		r.look(caller, l, &c)
 	case n < 17:
 		c.Verb, c.Withdrawal = model.Outcome, ""
 	default:
@@ -208,6 +210,19 @@ func (r *recorder) call(caller int, l ledger, now time.Duration, rng *rand.Rand)
 		c = report
 	}
 	r.add(caller, c, called, r.now(), a, open)
+}
+
+// look makes and records the look at a withdrawal, or at what a key holds, that a person
+// takes before they say something about it.
+func (r *recorder) look(caller int, l ledger, word *model.Command) {
+	c := model.Command{Verb: model.ClaimedBy, Tenant: word.Tenant, Withdrawal: word.Withdrawal, Now: word.Now}
+	if c.Withdrawal == "" {
+		c.Verb, c.Key = model.Outcome, word.Key
+	}
+	called := r.now()
+	a, open := perform(context.Background(), l, c, nothing, nil)
+	r.add(caller, c, called, r.now(), a, open)
+	word.Seen = max(1, a.Events)
 }
 
 // yielding is a log around whose calls others come in, at random.

@@ -40,7 +40,7 @@ type Command struct {
 	Attempt           int
 	Result, Reference string
 	MediaType, Body   string
-	Seen              int // the number of events that a person saw; 0 if not stated
+	Seen              int // the number of events that a person saw; 0 if they do not say
 }
 
 // Details is what is paid, beside the withdrawal's id. What is empty is not compared.
@@ -116,7 +116,8 @@ func (l *Ledger) Equal(o *Ledger) bool {
 
 // Do carries out a command.
 func (l *Ledger) Do(c Command) Answer {
-	if c.Malformed {
+	unseen := c.Seen == 0 && (c.Verb == Release || c.Verb == Resolve && c.Result == "failed") // B4
+	if c.Malformed || unseen {
 		return Answer{Code: "invalid-request"} // A12: nothing is burnt
 	}
 	k := key{c.Tenant, c.Key}
@@ -269,7 +270,7 @@ func (l *Ledger) release(c Command, k key, held claim) Answer {
 	switch until := held.deadline + l.margin; {
 	case held.said.Result != "": // B4
 		return Answer{Code: "already-resolved", Withdrawal: held.withdrawal, State: held.said.Result, Since: held.said.At}
-	case c.Seen != 0 && c.Seen != w.events:
+	case c.Seen != w.events:
 		return l.unseen(c, held.withdrawal)
 	case held.reported == "" && c.Now < until: // B4
 		a := Answer{Code: "attempt-running", Withdrawal: held.withdrawal, Until: until}

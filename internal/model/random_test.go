@@ -160,10 +160,10 @@ func (h *history) resolve(t *rapid.T) {
 		c.Withdrawal = ""
 	}
 	h.restate(t, &c)
-	h.see(t, &c)
 	if c.Result = rapid.SampledFrom([]string{"sent", "failed"}).Draw(t, "result"); c.Result == "sent" {
 		c.Reference = rapid.SampledFrom(railReferences()).Draw(t, "reference")
 	}
+	h.see(t, &c)
 	missing := nothing
 	h.spoil(t, &c, map[string]func(){
 		"key":        func() { c.Key = rapid.SampledFrom(badKeys()).Draw(t, "bad key") },
@@ -202,6 +202,7 @@ func (h *history) overtake(t *rapid.T) {
 	if h.now = max(h.now, under.Deadline+margin); rapid.Bool().Draw(t, "resolve") {
 		c.Verb, c.Withdrawal, c.Result = model.Resolve, under.Withdrawal, "failed"
 	}
+	c.Seen = h.reference.Do(model.Command{Verb: model.ClaimedBy, Tenant: under.Tenant, Withdrawal: under.Withdrawal}).Events
 	h.do(t, c, "", nothing)
 }
 
@@ -245,11 +246,20 @@ func (h *history) restate(t *rapid.T, c *model.Command) {
 	}
 }
 
-// see draws how many events a person saw: mostly that is not stated.
+// see draws how many events a person saw: mostly as many as there are.
 func (h *history) see(t *rapid.T, c *model.Command) {
-	if seen := rapid.IntRange(-6, 3).Draw(t, "seen"); seen > 0 {
-		held := h.reference.Do(model.Command{Verb: model.Outcome, Tenant: c.Tenant, Key: c.Key})
-		c.Seen = max(0, held.Events+seen-2)
+	seen := h.reference.Do(model.Command{Verb: model.Outcome, Tenant: c.Tenant, Key: c.Key})
+	if c.Withdrawal != "" {
+		seen = h.reference.Do(model.Command{Verb: model.ClaimedBy, Tenant: c.Tenant, Withdrawal: c.Withdrawal})
+	}
+	c.Seen = max(1, seen.Events)
+	switch rapid.IntRange(-6, 3).Draw(t, "seen") {
+	case 1:
+		c.Seen = 0
+	case 2:
+		c.Seen--
+	case 3:
+		c.Seen++
 	}
 }
 
