@@ -55,11 +55,14 @@ func ParseAmount(s string) (Amount, error) {
 func (a Amount) String() string { return a.canonical }
 
 // MarshalText returns the canonical form; the zero value is an error.
-func (a Amount) MarshalText() ([]byte, error) {
+func (a Amount) MarshalText() ([]byte, error) { return a.AppendText(nil) }
+
+// AppendText appends the canonical form; the zero value is an error.
+func (a Amount) AppendText(to []byte) ([]byte, error) {
 	if a.canonical == "" {
-		return nil, fmt.Errorf("amount is not set")
+		return to, fmt.Errorf("amount is not set")
 	}
-	return []byte(a.canonical), nil
+	return append(to, a.canonical...), nil
 }
 
 // UnmarshalText reads the canonical form only: what was stored is either exactly what

@@ -91,8 +91,8 @@ func (c *Chain) Read(s Stored) (Recorded, error) {
 	if err != nil {
 		return fault(FaultContent, "%s: %v", s.Type, err)
 	}
-	var m Metadata
-	if err := unmarshalStrict(s.Metadata, &m); err != nil {
+	m, err := unmarshalForm[Metadata](s.Metadata)
+	if err != nil {
 		return fault(FaultContent, "metadata: %v", err)
 	}
 	if m.Prev != c.prev {
@@ -113,18 +113,25 @@ func (c *Chain) Read(s Stored) (Recorded, error) {
 // it will be read. The chain moves on; a chain whose append was lost is thrown away.
 // The error says which field may not be written.
 func (c *Chain) Append(id [16]byte, e Event, m Metadata) (Stored, Recorded, error) {
-	data, version, err := c.codec.encode(e)
+	s := Stored{Stream: c.stream, Revision: c.next, ID: id, Type: e.Type()}
+	// One buffer is what the digest is over, and what is stored of it.
+	content, at := beginField(s.appendPlace(make([]byte, 0, storedSize)))
+	content, version, err := c.codec.encode(content, e)
 	if err != nil {
 		return Stored{}, Recorded{}, err
 	}
 	if err := m.Validate(); err != nil {
 		return Stored{}, Recorded{}, err
 	}
+	endField(content, at)
+	s.Data = content[at:len(content):len(content)]
 	m.Schema, m.Prev = version, c.prev
-	s := Stored{Stream: c.stream, Revision: c.next, ID: id, Type: e.Type(), Data: data}
-	if s.Metadata, m.Digest, err = m.seal(&s); err != nil {
+	if s.Metadata, err = m.seal(content); err != nil {
 		return Stored{}, Recorded{}, err
 	}
 	c.next, c.prev = c.next+1, m.Digest
 	return s, Recorded{Stream: s.Stream, Revision: s.Revision, ID: id, Event: e, Metadata: m}, nil
 }
+
+// storedSize is enough for nearly every event, with what the digest is over beside it.
+const storedSize = 768

@@ -15,7 +15,8 @@ type Codec struct{ byType map[string]definition }
 type definition struct {
 	name    string
 	upcasts []Upcast // upcasts[i] lifts version i+1; the current version is len+1
-	decode  func(data []byte) (Event, error)
+	write   func(to []byte, e Event) ([]byte, error)
+	read    func(data []byte) (Event, error)
 }
 
 func (d definition) version() int { return len(d.upcasts) + 1 }
@@ -45,14 +46,21 @@ func newCodec(definitions ...definition) *Codec {
 
 // define registers an event type; its upcasts, oldest first, say how many schema
 // versions it has had.
-func define[E Event](upcasts ...Upcast) definition {
+func define[E Event, P formOf[E]](upcasts ...Upcast) definition {
 	var zero E
 	return definition{
 		name:    zero.Type(),
 		upcasts: upcasts,
-		decode: func(data []byte) (Event, error) {
-			var e E
-			if err := unmarshalStrict(data, &e); err != nil {
+		write: func(to []byte, e Event) ([]byte, error) {
+			own, ok := e.(E)
+			if !ok {
+				return to, fmt.Errorf("a %T is not the event of type %s", e, zero.Type())
+			}
+			return appendForm(to, P(&own))
+		},
+		read: func(data []byte) (Event, error) {
+			e, err := unmarshalForm[E, P](data)
+			if err != nil {
 				return nil, err
 			}
 			return e, e.validate()
@@ -60,16 +68,16 @@ func define[E Event](upcasts ...Upcast) definition {
 	}
 }
 
-// encode returns the stored data of an event in its type's current version.
-func (c *Codec) encode(e Event) (data []byte, version int, err error) {
+// encode appends the stored data of an event, in its type's current version.
+func (c *Codec) encode(to []byte, e Event) (data []byte, version int, err error) {
 	d, ok := c.byType[e.Type()]
 	if !ok {
-		return nil, 0, fmt.Errorf("event type %q is not registered", e.Type())
+		return to, 0, fmt.Errorf("event type %q is not registered", e.Type())
 	}
 	if err := e.validate(); err != nil {
-		return nil, 0, fmt.Errorf("%s: %w", e.Type(), err)
+		return to, 0, fmt.Errorf("%s: %w", e.Type(), err)
 	}
-	data, err = json.Marshal(e)
+	data, err = d.write(to, e)
 	return data, d.version(), err
 }
 
@@ -89,7 +97,7 @@ func (c *Codec) decode(eventType string, version int, data []byte) (Event, Fault
 		}
 		data = lifted
 	}
-	e, err := d.decode(data)
+	e, err := d.read(data)
 	if err != nil {
 		return nil, FaultContent, fmt.Errorf("%s: %w", eventType, err)
 	}

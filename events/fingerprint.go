@@ -24,7 +24,9 @@ const fingerprintV1 = "v1:"
 // Fingerprint returns the identity's fingerprint, in today's version.
 func (i Identity) Fingerprint() Fingerprint {
 	sum := digestFields("holdfast/fingerprint/v1", string(i.Withdrawal), i.Amount.String(), i.Currency, i.Destination)
-	return Fingerprint(fingerprintV1 + hex.EncodeToString(sum[:]))
+	var text [len(fingerprintV1) + 2*len(sum)]byte
+	hex.Encode(text[copy(text[:], fingerprintV1):], sum[:])
+	return Fingerprint(text[:])
 }
 
 // Matches reports whether the fingerprint is the identity's, in the version that the

@@ -58,59 +58,33 @@ const (
 	digestWidth = 2 * sha256.Size
 )
 
-// seal writes the metadata down and closes it with the digest of the whole event.
-func (m Metadata) seal(s *Stored) (stored []byte, digest string, err error) {
-	if stored, err = m.appendOpen(make([]byte, 0, 512)); err != nil {
-		return nil, "", err
-	}
-	sum := s.digest(stored)
-	stored = append(stored, digestMark...)
-	stored = hex.AppendEncode(stored, sum[:])
-	digest = string(stored[len(stored)-digestWidth:])
-	return append(stored, digestEnd...), digest, nil
-}
-
-// appendOpen appends the metadata as json.Marshal writes it, without the digest and
-// without the closing brace.
-func (m Metadata) appendOpen(to []byte) ([]byte, error) {
-	recordedAt, err := m.RecordedAt.MarshalText()
-	if err != nil {
+// seal sets the digest: it appends the metadata to everything else that the digest is
+// over, and closes it with that digest. It returns what is stored of it.
+func (m *Metadata) seal(content []byte) (stored []byte, err error) {
+	m.Digest = ""
+	sealed, at := beginField(content)
+	if sealed, err = appendForm(sealed, m); err != nil {
 		return nil, err
 	}
-	to = append(to, `{"schema":`...)
-	to = strconv.AppendInt(to, int64(m.Schema), 10)
-	to = append(to, `,"recorded_at":"`...)
-	to = append(to, recordedAt...)
-	to = append(to, `","actor":`...)
-	if to, err = appendString(to, m.Actor); err != nil {
-		return nil, err
-	}
-	for _, f := range []struct{ name, value string }{
-		{`,"correlation_id":`, m.CorrelationID}, {`,"causation_id":`, m.CausationID},
-		{`,"traceparent":`, m.Traceparent}, {`,"prev":`, m.Prev},
-	} {
-		if f.value == "" {
-			continue
-		}
-		to = append(to, f.name...)
-		if to, err = appendString(to, f.value); err != nil {
-			return nil, err
-		}
-	}
-	return to, nil
+	sealed = sealed[:len(sealed)-1] // open: without the brace that closes it
+	endField(sealed, at)
+	sum := sha256.Sum256(sealed)
+	sealed = append(sealed, digestMark...)
+	sealed = hex.AppendEncode(sealed, sum[:])
+	m.Digest = string(sealed[len(sealed)-digestWidth:])
+	return append(sealed, digestEnd...)[at:], nil
 }
 
-// appendString appends a JSON string, as json.Marshal writes it.
-func appendString(to []byte, s string) ([]byte, error) {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, err := json.Marshal(s)
-			return append(to, quoted...), err
-		}
-	}
-	to = append(to, '"')
-	to = append(to, s...)
-	return append(to, '"'), nil
+// fields is what the tags say, in that order.
+func (m *Metadata) fields(o *object) {
+	number(o, "schema", &m.Schema)
+	textual(o, "recorded_at", &m.RecordedAt)
+	text(o, "actor", &m.Actor)
+	optionalText(o, "correlation_id", &m.CorrelationID)
+	optionalText(o, "causation_id", &m.CausationID)
+	optionalText(o, "traceparent", &m.Traceparent)
+	optionalText(o, "prev", &m.Prev)
+	optionalText(o, "digest", &m.Digest)
 }
 
 // unseal returns the digest that the event's bytes have, in hexadecimal. It returns an
@@ -133,15 +107,18 @@ func (s *Stored) unseal() (digest string, err error) {
 // its length.
 func (s *Stored) digest(openMetadata []byte) [sha256.Size]byte {
 	var room [2048]byte // enough for nearly every event, and not on the heap
+	input := appendField(s.appendPlace(room[:0]), s.Data)
+	return sha256.Sum256(appendField(input, openMetadata))
+}
+
+// appendPlace appends what the digest is over before the data.
+func (s *Stored) appendPlace(input []byte) []byte {
 	var text [32]byte
-	input := appendField(room[:0], "holdfast/event/v1")
+	input = appendField(input, "holdfast/event/v1")
 	input = appendField(input, s.Stream)
 	input = appendField(input, strconv.AppendUint(text[:0], s.Revision, 10))
 	input = appendField(input, hex.AppendEncode(text[:0], s.ID[:]))
-	input = appendField(input, s.Type)
-	input = appendField(input, s.Data)
-	input = appendField(input, openMetadata)
-	return sha256.Sum256(input)
+	return appendField(input, s.Type)
 }
 
 // unmarshalStrict is json.Unmarshal that refuses unknown fields and trailing text:

@@ -52,7 +52,10 @@ func (k RequestKey) Validate() error {
 // withdrawalIDLen is a 'w' and 160 bits in base32.
 const withdrawalIDLen = 1 + 32
 
-var idEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
+// idAlphabet is base32 in small letters.
+const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
+
+var idEncoding = base32.NewEncoding(idAlphabet).WithPadding(base32.NoPadding)
 
 // MintWithdrawalID returns the id of the withdrawal that an account of a tenant
 // requests under a business reference. The same three always give the same id, so that
@@ -60,14 +63,15 @@ var idEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 // 160 bits of a SHA-256.
 func MintWithdrawalID(t Tenant, account, reference string) WithdrawalID {
 	sum := digestFields("holdfast/withdrawal-id/v1", string(t), account, reference)
-	return WithdrawalID("w" + strings.ToLower(idEncoding.EncodeToString(sum[:20])))
+	id := [withdrawalIDLen]byte{'w'}
+	idEncoding.Encode(id[1:], sum[:20])
+	return WithdrawalID(id[:])
 }
 
 // Validate returns an error when the id is not in the form that MintWithdrawalID
 // gives: it cannot be the id of any withdrawal.
 func (id WithdrawalID) Validate() error {
-	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
-	if len(id) != withdrawalIDLen || id[0] != 'w' || strings.Trim(string(id[1:]), alphabet) != "" {
+	if len(id) != withdrawalIDLen || id[0] != 'w' || strings.Trim(string(id[1:]), idAlphabet) != "" {
 		return fmt.Errorf("withdrawal id %s is not one of ours: it is a w and 32 characters of a-z and 2-7, as printed when the withdrawal was requested", Quote(string(id)))
 	}
 	return nil
@@ -88,10 +92,15 @@ func WithdrawalOfStream(stream string) (WithdrawalID, bool) {
 // can be chosen to collide with another.
 func (k RequestKey) Stream(t Tenant) string {
 	sum := digestFields(string(t), string(k))
-	return requestKeyPrefix + strings.ToLower(idEncoding.EncodeToString(sum[:]))
+	var name [len(requestKeyPrefix) + requestKeyDigest]byte
+	idEncoding.Encode(name[copy(name[:], requestKeyPrefix):], sum[:])
+	return string(name[:])
 }
 
-const requestKeyPrefix = "requestkey-"
+const (
+	requestKeyPrefix = "requestkey-"
+	requestKeyDigest = 52 // characters: 256 bits in base32
+)
 
 // IsRequestKeyStream reports whether a stream holds the reservations of a key.
 func IsRequestKeyStream(stream string) bool { return strings.HasPrefix(stream, requestKeyPrefix) }
@@ -211,4 +220,14 @@ func digestFields(fields ...string) [sha256.Size]byte {
 func appendField[T string | []byte](input []byte, field T) []byte {
 	input = binary.BigEndian.AppendUint64(input, uint64(len(field)))
 	return append(input, field...)
+}
+
+// beginField makes room for the length of a field that is going to be appended, and
+// returns where the field begins. endField then fills in its length.
+func beginField(input []byte) (field []byte, at int) {
+	return append(input, 0, 0, 0, 0, 0, 0, 0, 0), len(input) + 8
+}
+
+func endField(input []byte, at int) {
+	binary.BigEndian.PutUint64(input[at-8:], uint64(len(input)-at))
 }

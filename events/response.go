@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"unicode/utf8"
@@ -51,4 +52,21 @@ func (r *Response) UnmarshalJSON(data []byte) error {
 		r.Body = []byte(*stored.Text)
 	}
 	return nil
+}
+
+// fields has the body as text when it is valid UTF-8, and in base64 otherwise.
+func (r *Response) fields(o *object) {
+	text(o, "media_type", &r.MediaType)
+	switch {
+	case o.reading:
+		if o.next("text", false, false) {
+			r.Body = []byte(o.readString())
+		}
+	case utf8.Valid(r.Body):
+		o.next("text", false, false)
+		o.written, o.err = appendString(o.written, string(r.Body))
+	default:
+		o.next("base64", false, false)
+		o.written = append(base64.StdEncoding.AppendEncode(append(o.written, '"'), r.Body), '"')
+	}
 }

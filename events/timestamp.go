@@ -27,11 +27,14 @@ func (t Timestamp) String() string { return t.t.Format(timestampLayout) }
 
 // MarshalText writes the instant. The zero value and years that RFC 3339 cannot write
 // are errors.
-func (t Timestamp) MarshalText() ([]byte, error) {
+func (t Timestamp) MarshalText() ([]byte, error) { return t.AppendText(nil) }
+
+// AppendText appends what MarshalText writes, with the same errors.
+func (t Timestamp) AppendText(to []byte) ([]byte, error) {
 	if year := t.t.Year(); t.IsZero() || year < 1 || year > 9999 {
-		return nil, fmt.Errorf("timestamp is not set, or not within the years 1 to 9999")
+		return to, fmt.Errorf("timestamp is not set, or not within the years 1 to 9999")
 	}
-	return t.t.AppendFormat(make([]byte, 0, len(timestampLayout)), timestampLayout), nil
+	return t.t.AppendFormat(to, timestampLayout), nil
 }
 
 // UnmarshalText reads exactly the form that MarshalText writes.
