@@ -114,19 +114,20 @@ func (c *Chain) Read(s Stored) (Recorded, error) {
 // The error says which field may not be written.
 func (c *Chain) Append(id [16]byte, e Event, m Metadata) (Stored, Recorded, error) {
 	s := Stored{Stream: c.stream, Revision: c.next, ID: id, Type: e.Type()}
-	// One buffer is what the digest is over, and what is stored of it.
-	content, at := beginField(s.appendPlace(make([]byte, 0, storedSize)))
-	content, version, err := c.codec.encode(content, e)
+	// One buffer has what the digest is over, and in it what is stored.
+	o := object{written: s.appendPlace(make([]byte, 0, storedSize))}
+	at := o.beginField()
+	version, err := c.codec.encode(&o, e)
 	if err != nil {
 		return Stored{}, Recorded{}, err
 	}
+	o.endField(at)
+	s.Data = o.written[at:len(o.written):len(o.written)]
 	if err := m.Validate(); err != nil {
 		return Stored{}, Recorded{}, err
 	}
-	endField(content, at)
-	s.Data = content[at:len(content):len(content)]
 	m.Schema, m.Prev = version, c.prev
-	if s.Metadata, err = m.seal(content); err != nil {
+	if s.Metadata, err = m.seal(&o); err != nil {
 		return Stored{}, Recorded{}, err
 	}
 	c.next, c.prev = c.next+1, m.Digest

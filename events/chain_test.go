@@ -69,7 +69,7 @@ func TestDamageKinds(t *testing.T) {
 		}
 		change(&m)
 		var err error
-		if s.Metadata, err = m.seal(appendField(s.appendPlace(nil), s.Data)); err != nil {
+		if s.Metadata, err = m.seal(&object{written: appendField(s.appendPlace(nil), s.Data)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,11 +262,11 @@ func FuzzChainRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, _, err := codec.encode(nil, e)
-		if err != nil {
+		var again object
+		if _, err := codec.encode(&again, e); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		e2, _, err := codec.decode(eventType, 1, again)
+		e2, _, err := codec.decode(eventType, 1, again.written)
 		if err != nil || !reflect.DeepEqual(e, e2) {
 			t.Fatalf("%+v was written and read as %+v: %v", e, e2, err)
 		}
@@ -284,7 +284,7 @@ func FuzzMetadata(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := appendForm(nil, &m)
+		got, err := writeForm(&m)
 		if err != nil || string(got) != string(want) {
 			t.Errorf("got %s, %v\nwant %s", got, err, want)
 		}

@@ -15,7 +15,7 @@ type Codec struct{ byType map[string]definition }
 type definition struct {
 	name    string
 	upcasts []Upcast // upcasts[i] lifts version i+1; the current version is len+1
-	write   func(to []byte, e Event) ([]byte, error)
+	write   func(to *object, e Event) error
 	read    func(data []byte) (Event, error)
 }
 
@@ -51,12 +51,13 @@ func define[E Event, P formOf[E]](upcasts ...Upcast) definition {
 	return definition{
 		name:    zero.Type(),
 		upcasts: upcasts,
-		write: func(to []byte, e Event) ([]byte, error) {
+		write: func(to *object, e Event) error {
 			own, ok := e.(E)
 			if !ok {
-				return to, fmt.Errorf("a %T is not the event of type %s", e, zero.Type())
+				return fmt.Errorf("a %T is not the event of type %s", e, zero.Type())
 			}
-			return appendForm(to, P(&own))
+			to.whole(P(&own))
+			return to.err
 		},
 		read: func(data []byte) (Event, error) {
 			e, err := unmarshalForm[E, P](data)
@@ -68,17 +69,16 @@ func define[E Event, P formOf[E]](upcasts ...Upcast) definition {
 	}
 }
 
-// encode appends the stored data of an event, in its type's current version.
-func (c *Codec) encode(to []byte, e Event) (data []byte, version int, err error) {
+// encode writes the stored data of an event, in its type's current version.
+func (c *Codec) encode(to *object, e Event) (version int, err error) {
 	d, ok := c.byType[e.Type()]
 	if !ok {
-		return to, 0, fmt.Errorf("event type %q is not registered", e.Type())
+		return 0, fmt.Errorf("event type %q is not registered", e.Type())
 	}
 	if err := e.validate(); err != nil {
-		return to, 0, fmt.Errorf("%s: %w", e.Type(), err)
+		return 0, fmt.Errorf("%s: %w", e.Type(), err)
 	}
-	data, err = d.write(to, e)
-	return data, d.version(), err
+	return d.version(), d.write(to, e)
 }
 
 // decode reads stored data of a type and version, lifting it to the current version.

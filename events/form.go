@@ -7,7 +7,7 @@ func (e *WithdrawalRequested) fields(o *object) {
 	text(o, "withdrawal", &e.Withdrawal)
 	text(o, "account", &e.Account)
 	text(o, "reference", &e.Reference)
-	textual(o, "amount", &e.Amount)
+	amount(o, "amount", &e.Amount)
 	text(o, "currency", &e.Currency)
 	text(o, "destination", &e.Destination)
 }
@@ -27,7 +27,7 @@ func (e *KeyClaimed) fields(o *object) {
 
 func (e *SendAttempted) fields(o *object) {
 	number(o, "attempt", &e.Attempt)
-	textual(o, "deadline", &e.Deadline)
+	timestamp(o, "deadline", &e.Deadline)
 	text(o, "token", &e.Token)
 	text(o, "rail", &e.Rail)
 }

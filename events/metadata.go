@@ -3,6 +3,7 @@ package events
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -58,27 +59,28 @@ const (
 	digestWidth = 2 * sha256.Size
 )
 
-// seal sets the digest: it appends the metadata to everything else that the digest is
+// seal sets the digest: it writes the metadata behind everything else that the digest is
 // over, and closes it with that digest. It returns what is stored of it.
-func (m *Metadata) seal(content []byte) (stored []byte, err error) {
+func (m *Metadata) seal(o *object) (stored []byte, err error) {
 	m.Digest = ""
-	sealed, at := beginField(content)
-	if sealed, err = appendForm(sealed, m); err != nil {
-		return nil, err
+	at := o.beginField()
+	o.before = '{'
+	if m.fields(o); o.err != nil {
+		return nil, o.err
 	}
-	sealed = sealed[:len(sealed)-1] // open: without the brace that closes it
-	endField(sealed, at)
-	sum := sha256.Sum256(sealed)
-	sealed = append(sealed, digestMark...)
-	sealed = hex.AppendEncode(sealed, sum[:])
-	m.Digest = string(sealed[len(sealed)-digestWidth:])
-	return append(sealed, digestEnd...)[at:], nil
+	o.endField(at) // without the brace that is going to close it
+	sum := sha256.Sum256(o.written)
+	o.written = append(o.written, digestMark...)
+	o.written = hex.AppendEncode(o.written, sum[:])
+	m.Digest = string(o.written[len(o.written)-digestWidth:])
+	o.written = append(o.written, digestEnd...)
+	return o.written[at:], nil
 }
 
 // fields is what the tags say, in that order.
 func (m *Metadata) fields(o *object) {
 	number(o, "schema", &m.Schema)
-	textual(o, "recorded_at", &m.RecordedAt)
+	timestamp(o, "recorded_at", &m.RecordedAt)
 	text(o, "actor", &m.Actor)
 	optionalText(o, "correlation_id", &m.CorrelationID)
 	optionalText(o, "causation_id", &m.CausationID)
@@ -109,6 +111,17 @@ func (s *Stored) digest(openMetadata []byte) [sha256.Size]byte {
 	var room [2048]byte // enough for nearly every event, and not on the heap
 	input := appendField(s.appendPlace(room[:0]), s.Data)
 	return sha256.Sum256(appendField(input, openMetadata))
+}
+
+// beginField makes room for the length of a field of the digest's input that is going to
+// be written, and returns where it begins. endField then fills in its length.
+func (o *object) beginField() (at int) {
+	o.written = append(o.written, 0, 0, 0, 0, 0, 0, 0, 0)
+	return len(o.written)
+}
+
+func (o *object) endField(at int) {
+	binary.BigEndian.PutUint64(o.written[at-8:], uint64(len(o.written)-at))
 }
 
 // appendPlace appends what the digest is over before the data.

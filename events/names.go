@@ -221,13 +221,3 @@ func appendField[T string | []byte](input []byte, field T) []byte {
 	input = binary.BigEndian.AppendUint64(input, uint64(len(field)))
 	return append(input, field...)
 }
-
-// beginField makes room for the length of a field that is going to be appended, and
-// returns where the field begins. endField then fills in its length.
-func beginField(input []byte) (field []byte, at int) {
-	return append(input, 0, 0, 0, 0, 0, 0, 0, 0), len(input) + 8
-}
-
-func endField(input []byte, at int) {
-	binary.BigEndian.PutUint64(input[at-8:], uint64(len(input)-at))
-}

@@ -1,7 +1,6 @@
 package events
 
 import (
-	"encoding"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -19,12 +18,13 @@ type formOf[T any] interface {
 	form
 }
 
-// object is a JSON object that is being written or read.
+// object is JSON that is being written, or read from exactly the form in which it would be
+// written.
 type object struct {
 	reading bool
 	written []byte
 	unread  string
-	begun   bool // the first field is behind us
+	before  byte // what stands before the next field's name: '{' or ','
 	err     error
 }
 
@@ -32,23 +32,16 @@ type object struct {
 // JSON all the same.
 var errOtherForm = errors.New("not in the form that is written")
 
-// appendForm appends what json.Marshal would write.
-func appendForm(to []byte, v form) ([]byte, error) {
-	o := object{written: to}
-	v.fields(&o)
-	return append(o.written, '}'), o.err
-}
-
-// readForm reads what appendForm writes, into a zero value, and reports whether data is
-// in exactly that form. If it is not, what is in v is of no use.
+// readForm reads an object into a zero value, and reports whether data is in exactly the
+// form in which it would be written. If it is not, what is in v is of no use.
 func readForm(data []byte, v form) bool {
 	o := object{reading: true, unread: string(data)}
-	v.fields(&o)
-	return o.err == nil && o.unread == "}"
+	o.whole(v)
+	return o.err == nil && o.unread == ""
 }
 
-// unmarshalForm does what unmarshalStrict does, at once for data in the form that is
-// written.
+// unmarshalForm does what unmarshalStrict does, at once for data in the form in which it
+// would be written.
 func unmarshalForm[T any, P formOf[T]](data []byte) (T, error) {
 	var v, other T
 	if readForm(data, P(&v)) {
@@ -58,29 +51,40 @@ func unmarshalForm[T any, P formOf[T]](data []byte) (T, error) {
 	return other, err
 }
 
+// whole writes what json.Marshal would write, or reads that.
+func (o *object) whole(v form) {
+	o.before = '{'
+	v.fields(o)
+	o.before = ','
+	switch {
+	case !o.reading:
+		o.written = append(o.written, '}')
+	case o.unread == "" || o.unread[0] != '}':
+		o.err = errOtherForm
+	default:
+		o.unread = o.unread[1:]
+	}
+}
+
 // next goes on to a field, and reports whether its value is to be written or read now.
 // An optional field is left out when it is empty.
 func (o *object) next(name string, optional, empty bool) bool {
 	if o.err != nil || optional && empty && !o.reading {
 		return false
 	}
-	before := byte(',')
-	if !o.begun {
-		before = '{'
-	}
 	if !o.reading {
-		o.begun = true
-		o.written = append(append(append(o.written, before, '"'), name...), '"', ':')
+		o.written = append(append(append(o.written, o.before, '"'), name...), '"', ':')
+		o.before = ','
 		return true
 	}
 	rest, after := o.unread, len(name)+2
-	if len(rest) < after+2 || rest[0] != before || rest[1] != '"' || rest[2:after] != name || rest[after:after+2] != `":` {
+	if len(rest) < after+2 || rest[0] != o.before || rest[1] != '"' || rest[2:after] != name || rest[after:after+2] != `":` {
 		if !optional {
 			o.err = errOtherForm
 		}
 		return false
 	}
-	o.begun, o.unread = true, rest[after+2:]
+	o.before, o.unread = ',', rest[after+2:]
 	return true
 }
 
@@ -114,23 +118,26 @@ func numberField[N int | uint64](o *object, name string, v *N, optional bool) {
 	}
 }
 
-// textual is a field of a type that has a text of its own, in plain ASCII.
-func textual(o *object, name string, v interface {
-	encoding.TextAppender
-	encoding.TextUnmarshaler
-}) {
-	if !o.next(name, false, false) {
-		return
+func amount(o *object, name string, v *Amount) {
+	switch {
+	case !o.next(name, false, false):
+	case o.reading:
+		o.err = v.UnmarshalText([]byte(o.readString())) // which takes no empty text
+	default:
+		o.written, o.err = v.AppendText(append(o.written, '"'))
+		o.written = append(o.written, '"')
 	}
-	if o.reading {
-		if s := o.readString(); o.err == nil {
-			o.err = v.UnmarshalText([]byte(s))
-		}
-		return
+}
+
+func timestamp(o *object, name string, v *Timestamp) {
+	switch {
+	case !o.next(name, false, false):
+	case o.reading:
+		o.err = v.UnmarshalText([]byte(o.readString())) // which takes no empty text
+	default:
+		o.written, o.err = v.AppendText(append(o.written, '"'))
+		o.written = append(o.written, '"')
 	}
-	o.written = append(o.written, '"')
-	o.written, o.err = v.AppendText(o.written)
-	o.written = append(o.written, '"')
 }
 
 // readString reads a JSON string.
@@ -180,7 +187,7 @@ func (o *object) readNumber() (n uint64) {
 }
 
 // appendString appends a JSON string, as json.Marshal writes it.
-func appendString(to []byte, s string) ([]byte, error) {
+func appendString[S string | []byte](to []byte, s S) ([]byte, error) {
 	start, done := len(to), 0
 	to = append(to, '"')
 	for i := range len(s) {
@@ -189,7 +196,7 @@ func appendString(to []byte, s string) ([]byte, error) {
 			to = append(append(to, s[done:i]...), '\\')
 			done = i
 		case c < ' ' || c > '~' || c == '<' || c == '>' || c == '&':
-			quoted, err := json.Marshal(s)
+			quoted, err := json.Marshal(string(s))
 			return append(to[:start], quoted...), err
 		}
 	}
@@ -199,7 +206,7 @@ func appendString(to []byte, s string) ([]byte, error) {
 // response is a field that is an object itself.
 func response(o *object, name string, v *Response) {
 	if o.next(name, false, false) {
-		o.within(v)
+		o.whole(v)
 	}
 }
 
@@ -211,21 +218,5 @@ func optionalResponse(o *object, name string, v **Response) {
 	if o.reading {
 		*v = new(Response)
 	}
-	o.within(*v)
-}
-
-// within writes or reads an object as a field's value.
-func (o *object) within(v form) {
-	o.begun = false
-	v.fields(o)
-	switch {
-	case o.err != nil:
-	case !o.reading:
-		o.written = append(o.written, '}')
-	case len(o.unread) == 0 || o.unread[0] != '}':
-		o.err = errOtherForm
-	default:
-		o.unread = o.unread[1:]
-	}
-	o.begun = true
+	o.whole(*v)
 }

@@ -64,7 +64,7 @@ func (r *Response) fields(o *object) {
 		}
 	case utf8.Valid(r.Body):
 		o.next("text", false, false)
-		o.written, o.err = appendString(o.written, string(r.Body))
+		o.written, o.err = appendString(o.written, r.Body)
 	default:
 		o.next("base64", false, false)
 		o.written = append(base64.StdEncoding.AppendEncode(append(o.written, '"'), r.Body), '"')
