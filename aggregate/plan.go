@@ -93,33 +93,35 @@ func notFoundKey(key events.RequestKey) error {
 }
 
 // claim decides whether a key that does not hold the withdrawal may take it, and plans
-// the reservation that comes first. It refuses what another key holds (A5), what is
-// disputed unless a person is resolving it (B7), and a key that stands for another
-// submission (A3).
-func (c Claimant) claim(resolving bool) (reserve []events.Event, err error) {
+// the reservation that comes first, the claim, and what follows under it. It refuses what
+// another key holds (A5), what is disputed unless a person is resolving it (B7), and a key
+// that stands for another submission (A3).
+func (c Claimant) claim(next events.Event, resolving bool) (p Plan, err error) {
 	w := c.Withdrawal
 	if w.claim != nil {
-		return nil, c.claimedByAnother()
+		return p, c.claimedByAnother()
 	}
 	if w.dispute != nil && !resolving {
-		return nil, w.disputed()
+		return p, w.disputed()
 	}
 	standing, err := c.KeyState.Standing(c.Reserved)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	if standing == Pending || standing == Bound {
 		last := c.KeyState.last
 		if last.Withdrawal != w.requested.Withdrawal || !last.Fingerprint.Matches(w.Identity()) {
-			return nil, c.keyReused()
-		}
-		if standing == Pending {
-			return nil, nil // our own reservation, at this very revision: go on with it
+			return p, c.keyReused()
 		}
 	}
-	return []events.Event{events.KeyReserved{
-		Tenant: c.Tenant, Key: c.Key, Withdrawal: w.requested.Withdrawal, Fingerprint: w.Identity().Fingerprint(), At: w.next,
-	}}, nil
+	fingerprint := w.Identity().Fingerprint()
+	if standing != Pending { // else it is our own, at this very revision: go on with it
+		p.Key = []events.Event{events.KeyReserved{
+			Tenant: c.Tenant, Key: c.Key, Withdrawal: w.requested.Withdrawal, Fingerprint: fingerprint, At: w.next,
+		}}
+	}
+	p.Withdrawal = []events.Event{events.KeyClaimed{Key: c.Key, Fingerprint: fingerprint}, next}
+	return p, nil
 }
 
 func (c Claimant) claimedByAnother() error {

@@ -83,15 +83,14 @@ func Resolve(cmd ResolveCommand, c Claimant) (Plan, error) {
 		}
 		return Plan{Withdrawal: []events.Event{resolved}}, nil
 	}
-	reserve, err := c.claim(true)
+	plan, err := c.claim(resolved, true)
 	if err != nil {
 		return Plan{}, err
 	}
 	if err := c.unseen(cmd.Seen); err != nil {
 		return Plan{}, err
 	}
-	claim := events.KeyClaimed{Key: c.Key, Fingerprint: w.Identity().Fingerprint()}
-	return Plan{Key: reserve, Withdrawal: []events.Event{claim, resolved}}, nil
+	return plan, nil
 }
 
 func (c Claimant) alreadyResolved() error {

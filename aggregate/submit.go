@@ -52,12 +52,7 @@ func Submit(cmd SubmitCommand, c Claimant) (Plan, error) {
 		}
 		return Plan{Withdrawal: []events.Event{attempt}}, nil // A9: nothing was sent
 	}
-	reserve, err := c.claim(false)
-	if err != nil {
-		return Plan{}, err
-	}
-	claim := events.KeyClaimed{Key: c.Key, Fingerprint: w.Identity().Fingerprint()}
-	return Plan{Key: reserve, Withdrawal: []events.Event{claim, attempt}}, nil
+	return c.claim(attempt, false)
 }
 
 // inFlight refuses a key whose attempt was made and has no outcome: which sub-state it

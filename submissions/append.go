@@ -137,10 +137,11 @@ func (c *core) write(ctx context.Context, appends []eventlog.StreamAppend) error
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		_, err := c.log.Append(patient, appends...)
+		if err == nil {
+			return nil
+		}
 		var conflict *eventlog.Conflict
 		switch {
-		case err == nil:
-			return nil
 		case errors.As(err, &conflict):
 			return errConflict
 		case !errors.Is(err, eventlog.ErrUnknownResult) && !errors.Is(err, eventlog.ErrNotExecuted):

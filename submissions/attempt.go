@@ -61,9 +61,14 @@ func (a *attempt) run(ctx context.Context, w folded[aggregate.Withdrawal]) (Outc
 	go func() {
 		defer a.running.Done()
 		defer cancel()
-		// Recorded even when the rail ends this goroutine (runtime.Goexit).
-		answer, cause := unanswered("the rail ended its goroutine without an answer", nil)
-		defer func() { a.record(context.WithoutCancel(ctx), w, answer, cause, done) }()
+		var answer aggregate.Answer
+		var cause error
+		defer func() {
+			if answer.Result == "" { // the rail has ended this goroutine (runtime.Goexit)
+				answer, cause = unanswered("the rail ended its goroutine without an answer", nil)
+			}
+			a.record(context.WithoutCancel(ctx), w, answer, cause, done)
+		}()
 		answer, cause = a.call(sending)
 	}()
 

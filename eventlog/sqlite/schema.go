@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"holdfast/eventlog"
 )
 
 const (
@@ -117,6 +119,7 @@ func (id identity) empty() bool {
 
 // hashOf is the first 64 bits of the SHA-256 of a stream's name.
 func hashOf(name string) int64 {
-	sum := sha256.Sum256([]byte(name))
+	var room [eventlog.MaxStreamName]byte // not on the heap
+	sum := sha256.Sum256(append(room[:0], name...))
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
