@@ -11,15 +11,15 @@ import (
 
 // row is one event that the batch is going to insert.
 type row struct {
-	stream   *stream
+	stream   int64 // its number
 	revision int64
 	event    *eventlog.Event
 }
 
 // birth is one stream that the batch is going to create.
 type birth struct {
-	stream *stream
-	name   string
+	first, hash int64
+	name        string
 }
 
 // batch is the work of one write transaction: first every call is checked, in order,
@@ -46,7 +46,8 @@ type batch struct {
 
 // finding is the outcome of checking one stream append.
 type finding struct {
-	stream *stream
+	name   digest
+	stream stream
 	// repeat is the position of the last event if all of them are in the log already.
 	repeat eventlog.Position
 }
@@ -91,7 +92,7 @@ func (b *batch) add(c *call) (verdict result, failure error) {
 	}
 	for i := range c.appends {
 		if verdict.position = b.found[i].repeat; verdict.position == 0 {
-			verdict.position = b.plan(&c.appends[i], b.found[i].stream)
+			verdict.position = b.plan(&c.appends[i], &b.found[i])
 			if !b.careful {
 				continue
 			}
@@ -111,33 +112,34 @@ func (b *batch) add(c *call) (verdict result, failure error) {
 // [*eventlog.Damaged] when the stream is not what it can be (SPEC D5); or an error of
 // SQLite.
 func (b *batch) check(a *eventlog.StreamAppend) (finding, error) {
-	s := b.names.get(a.Stream)
-	if s.epoch != b.epoch {
-		if err := b.ask(s, a.Stream); err != nil {
+	f := finding{name: digestOf(a.Stream)}
+	f.stream = b.names.get(f.name)
+	if f.stream.epoch != b.epoch {
+		if err := b.ask(&f, a.Stream); err != nil {
 			return finding{}, err
 		}
 	}
-	if s.count == a.At {
-		return finding{stream: s}, nil
+	if f.stream.count == a.At {
+		return f, nil
 	}
-	if a.At+uint64(len(a.Events)) <= s.count {
-		position, err := b.repeated(s, a)
-		if err != nil {
+	if a.At+uint64(len(a.Events)) <= f.stream.count {
+		var err error
+		if f.repeat, err = b.repeated(f.stream.first, a); err != nil {
 			return finding{}, err
 		}
-		if position != 0 {
-			return finding{stream: s, repeat: position}, nil
+		if f.repeat != 0 {
+			return f, nil
 		}
 	}
-	actual := s.count
+	actual := f.stream.count
 	return finding{}, &eventlog.Conflict{Stream: a.Stream, At: a.At, Actual: &actual}
 }
 
 // ask reads the head of a stream from the database, inside this transaction.
-func (b *batch) ask(s *stream, name string) (err error) {
+func (b *batch) ask(f *finding, name string) (err error) {
+	s := &f.stream
 	if s.first == 0 {
-		s.hash = hashOf(name)
-		if s.first, err = b.sql.find(s.hash, name); err != nil {
+		if s.first, err = b.sql.find(f.name.hash(), name); err != nil {
 			return err
 		}
 	}
@@ -148,6 +150,7 @@ func (b *batch) ask(s *stream, name string) (err error) {
 		}
 	}
 	s.epoch = b.epoch
+	b.names.put(f.name, *s)
 	return nil
 }
 
@@ -159,27 +162,29 @@ func (b *batch) forget() {
 
 // plan puts the events of a checked append among the rows, and returns the position of
 // the last one.
-func (b *batch) plan(a *eventlog.StreamAppend, s *stream) eventlog.Position {
+func (b *batch) plan(a *eventlog.StreamAppend, f *finding) eventlog.Position {
+	s := &f.stream
 	if s.first == 0 {
 		s.first = b.next
-		b.births = append(b.births, birth{stream: s, name: a.Stream})
+		b.births = append(b.births, birth{first: s.first, hash: f.name.hash(), name: a.Stream})
 	}
 	for i := range a.Events {
-		b.rows = append(b.rows, row{stream: s, revision: int64(a.At) + int64(i), event: &a.Events[i]})
+		b.rows = append(b.rows, row{stream: s.first, revision: int64(a.At) + int64(i), event: &a.Events[i]})
 	}
 	s.count += uint64(len(a.Events))
+	b.names.put(f.name, *s)
 	b.next += int64(len(a.Events))
 	return eventlog.Position(b.next - 1)
 }
 
 // repeated returns the position of the last event of an append if all of its events are
 // in the log at their revisions, with the same ids, types and bytes; otherwise 0.
-func (b *batch) repeated(s *stream, a *eventlog.StreamAppend) (eventlog.Position, error) {
+func (b *batch) repeated(first int64, a *eventlog.StreamAppend) (eventlog.Position, error) {
 	if err := b.insert(); err != nil { // an earlier call of this batch may have them
 		return 0, err
 	}
 	stmt := b.sql.stored
-	stmt.BindInt64(1, s.first)
+	stmt.BindInt64(1, first)
 	stmt.BindInt64(2, int64(a.At))
 	defer stmt.Reset()
 	var last int64

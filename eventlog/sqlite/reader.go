@@ -64,7 +64,8 @@ func (r *reader) readStream(name string, from uint64) (page []eventlog.Recorded,
 	// The look-up stays open until the end, so that all statements see one state of
 	// the file and its locks are taken once.
 	defer r.find.Reset()
-	r.find.BindInt64(1, hashOf(name))
+	d := digestOf(name)
+	r.find.BindInt64(1, d.hash())
 	r.find.BindText(2, name)
 	exists, err := r.find.Step()
 	if err != nil || !exists {

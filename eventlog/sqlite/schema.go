@@ -1,14 +1,10 @@
 package sqlite
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
-
-	"holdfast/eventlog"
 )
 
 const (
@@ -115,11 +111,4 @@ func identify(conn *sqlite.Conn) (id identity, err error) {
 // empty reports whether nobody has made anything of the file yet.
 func (id identity) empty() bool {
 	return id.application == 0 && id.version == 0 && id.objects == 0
-}
-
-// hashOf is the first 64 bits of the SHA-256 of a stream's name.
-func hashOf(name string) int64 {
-	var room [eventlog.MaxStreamName]byte // not on the heap
-	sum := sha256.Sum256(append(room[:0], name...))
-	return int64(binary.BigEndian.Uint64(sum[:8]))
 }

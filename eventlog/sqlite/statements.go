@@ -132,8 +132,8 @@ func (s *statements) head(first int64, name string) (uint64, error) {
 }
 
 func (s *statements) insertStream(b birth) error {
-	s.streams.BindInt64(1, b.stream.first)
-	s.streams.BindInt64(2, b.stream.hash)
+	s.streams.BindInt64(1, b.first)
+	s.streams.BindInt64(2, b.hash)
 	s.streams.BindText(3, b.name)
 	return run(s.streams)
 }
@@ -157,7 +157,7 @@ func (s *statements) insertEvents(rows []row) (int64, error) {
 }
 
 func bindRow(stmt *sqlite.Stmt, after int, r *row) {
-	stmt.BindInt64(after+1, r.stream.first)
+	stmt.BindInt64(after+1, r.stream)
 	stmt.BindInt64(after+2, r.revision)
 	stmt.BindBytes(after+3, r.event.ID[:])
 	stmt.BindText(after+4, r.event.Type)

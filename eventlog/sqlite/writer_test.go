@@ -297,8 +297,9 @@ func TestHashCollision(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	third := digestOf("third")
 	err = execute(conn, fmt.Sprintf(`DROP TRIGGER streams_no_update;
-		UPDATE streams SET hash = %d; UPDATE streams SET name = 'third' WHERE name = 'second'`, hashOf("third")))
+		UPDATE streams SET hash = %d; UPDATE streams SET name = 'third' WHERE name = 'second'`, third.hash()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,15 +321,15 @@ func TestHashCollision(t *testing.T) {
 func TestNamesAreBounded(t *testing.T) {
 	n := newNames()
 	for i := range 5 * namesLimit {
-		n.get(fmt.Sprint(i)).first = int64(i + 1)
+		n.put(digestOf(fmt.Sprint(i)), stream{first: int64(i + 1)})
 		if len(n.young) > namesLimit || len(n.old) > namesLimit {
 			t.Fatalf("%d and %d names are kept", len(n.young), len(n.old))
 		}
 	}
-	if s := n.get(fmt.Sprint(5*namesLimit - 1)); s.first != 5*namesLimit {
+	if s := n.get(digestOf(fmt.Sprint(5*namesLimit - 1))); s.first != 5*namesLimit {
 		t.Errorf("the name met last was forgotten")
 	}
-	if s := n.get("0"); s.first != 0 {
+	if s := n.get(digestOf("0")); s.first != 0 {
 		t.Errorf("the name met first is still known")
 	}
 }
