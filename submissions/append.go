@@ -3,6 +3,7 @@ package submissions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"holdfast/aggregate"
@@ -127,8 +128,14 @@ func stage[S state[S]](c *core, appends *[]eventlog.StreamAppend, f folded[S], p
 	return f, nil
 }
 
-// errConflict says that another command was first: read and decide again.
-var errConflict = errors.New("submissions: lost a race")
+var (
+	// errConflict says that another command was first: read and decide again.
+	errConflict = errors.New("submissions: lost a race")
+	// errUnseen is the errConflict of a race that was lost to what cannot be read yet. A
+	// cluster decides against appends that are not on enough of its nodes yet, and that
+	// may still be lost with their node.
+	errUnseen = fmt.Errorf("%w, and who won it cannot be read yet", errConflict)
+)
 
 // write appends, and tries the very same bytes again for as long as it is not known
 // whether they are in the log and the caller's time is not up.
@@ -142,6 +149,8 @@ func (c *core) write(ctx context.Context, appends []eventlog.StreamAppend) error
 		}
 		var conflict *eventlog.Conflict
 		switch {
+		case errors.As(err, &conflict) && conflict.Actual == nil:
+			return errUnseen
 		case errors.As(err, &conflict):
 			return errConflict
 		case !errors.Is(err, eventlog.ErrUnknownResult) && !errors.Is(err, eventlog.ErrNotExecuted):
@@ -171,6 +180,7 @@ func (l *Ledger) decide(ctx context.Context, k events.RequestKey, id events.With
 			}
 		}
 	}
+	unseen := 0
 	for range maxRounds {
 		s, err := l.read(ctx, k, id)
 		if err != nil {
@@ -186,6 +196,12 @@ func (l *Ledger) decide(ctx context.Context, k events.RequestKey, id events.With
 		if err = l.append(ctx, &s.key, &s.withdrawal, plan, by); err == nil || !errors.Is(err, errConflict) {
 			return s, plan, err
 		}
+		if errors.Is(err, errUnseen) {
+			if unseen++; unseen == maxUnseen {
+				return s, aggregate.Plan{}, notSeen()
+			}
+			sleep(ctx, unseenPause<<unseen)
+		}
 		if ctx.Err() != nil {
 			return s, aggregate.Plan{}, unavailable(context.Cause(ctx))
 		}
@@ -198,6 +214,21 @@ func (l *Ledger) decide(ctx context.Context, k events.RequestKey, id events.With
 func unavailable(cause error) *Refusal {
 	return &Refusal{Code: aggregate.CodeUnavailable, Cause: cause,
 		Message: "the log cannot be reached, or did not say whether it took the append; the same key is safe to retry"}
+}
+
+// notSeen is the refusal of a command that somebody else was before, where the log cannot
+// say yet who. Nothing is known of the key then, and nothing was sent.
+func notSeen() *Refusal {
+	return &Refusal{Code: aggregate.CodeUnavailable, Cause: errUnseen,
+		Message: "another command was first, and the log cannot say yet which: the withdrawal or the key may be claimed, its holder is not known yet; the same key is safe to retry"}
+}
+
+// sleep waits, and no longer than the context lasts.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 }
 
 // refusalOf gives every error of the packages below its code.

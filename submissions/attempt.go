@@ -146,6 +146,9 @@ func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], an
 			return
 		}
 		if errors.Is(err, errConflict) {
+			if errors.Is(err, errUnseen) {
+				time.Sleep(pause)
+			}
 			var again folded[aggregate.Withdrawal]
 			if again, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err == nil {
 				w = again

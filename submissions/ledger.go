@@ -39,6 +39,11 @@ const (
 	// maxRounds is how often one command decides again after losing a race. Each loss
 	// means that another command went through.
 	maxRounds = 1000
+	// maxUnseen is how often one command decides again after losing a race to what cannot
+	// be read yet, and unseenPause half of the pause after the first time; each is twice
+	// as long as the one before.
+	maxUnseen   = 4
+	unseenPause = 10 * time.Millisecond
 )
 
 // Options are the settings of a Ledger. The zero value of each field, and a nil
