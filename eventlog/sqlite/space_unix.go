@@ -1,0 +1,23 @@
+//go:build linux || darwin
+
+package sqlite
+
+import "syscall"
+
+// freeSpace returns how many bytes the user may still write where a path is.
+func freeSpace(path string) (uint64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return 0, err
+	}
+	return s.Bavail * uint64(s.Bsize), nil
+}
+
+// writable returns why the user may not write a file or a folder, or nil.
+func writable(path string) error {
+	if err := modeOf(path); err != nil {
+		return err
+	}
+	const write = 2
+	return syscall.Access(path, write)
+}
