@@ -25,6 +25,11 @@ var (
 	// Nothing was written, and trying again will not help.
 	ErrReadOnly = errors.New("eventlog: the log was opened for reading only")
 
+	// ErrForbidden is returned when the log's server does not take the credentials, or
+	// does not allow the user what was asked. Nothing was written, and trying again will
+	// not help before that has changed.
+	ErrForbidden = errors.New("eventlog: the user is not allowed to do this on the log")
+
 	// ErrClosed is returned by every call on a log that has been closed. Nothing
 	// was written.
 	ErrClosed = errors.New("eventlog: the log is closed")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast/eventlog"
+	"holdfast/eventlog/kurrent"
 	"holdfast/eventlog/memory"
 	"holdfast/eventlog/sqlite"
 )
@@ -21,7 +22,7 @@ type Options struct {
 }
 
 // supported is what an error about a URL tells the user to write instead.
-const supported = "write sqlite:PATH or memory:"
+const supported = "write sqlite:PATH, esdb://HOST:PORT,... or memory:"
 
 // Open opens the log that a URL names. It returns [*eventlog.OpenError] for a URL that it
 // does not understand and for what the engine refuses.
@@ -30,6 +31,9 @@ func Open(ctx context.Context, url string, options *Options) (eventlog.Log, erro
 		options = &Options{}
 	}
 	engine, rest, found := strings.Cut(url, ":")
+	if engine == "esdb" || engine == "esdb+discover" {
+		return openKurrent(ctx, url, options)
+	}
 	if !found {
 		return nil, refuse(url, "it is not the URL of a log", supported)
 	}
@@ -61,6 +65,15 @@ func openSQLite(ctx context.Context, url, path string, options *Options) (eventl
 	return log, nil
 }
 
+// openKurrent leaves MustExist out: nothing is created by opening a log on a server.
+func openKurrent(ctx context.Context, url string, options *Options) (eventlog.Log, error) {
+	log, err := kurrent.Open(ctx, url, &kurrent.Options{ReadOnly: options.ReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	return log, nil
+}
+
 func openMemory(url, rest string, options *Options) (eventlog.Log, error) {
 	if rest != "" {
 		return nil, refuse(url, "a log in memory has no path", "write memory:")
@@ -71,6 +84,10 @@ func openMemory(url, rest string, options *Options) (eventlog.Log, error) {
 	return memory.New(), nil
 }
 
+// Redacted returns the URL of a log without the password that may be in it, fit to be
+// shown and logged.
+func Redacted(url string) string { return kurrent.Redacted(url) }
+
 func refuse(url, reason, try string) error {
-	return &eventlog.OpenError{Path: url, Reason: reason, Try: try}
+	return &eventlog.OpenError{Path: Redacted(url), Reason: reason, Try: try}
 }

@@ -77,6 +77,11 @@ func TestOpenRefuses(t *testing.T) {
 		{"memory:?x", engines.Options{}, "has options"},
 		{"memory:", engines.Options{ReadOnly: true}, "always new"},
 		{"memory:", engines.Options{MustExist: true}, "always new"},
+		{"esdb:x", engines.Options{}, "does not start with esdb://"},
+		{"esdb://[::1]", engines.Options{}, "IPv6"},
+		{"esdb://u:p@x?tls=false", engines.Options{}, "never sent"},
+		{"esdb+discover://x,y", engines.Options{}, "takes one name"},
+		{"kurrentdb://x", engines.Options{}, `no engine "kurrentdb"`},
 		{"sqlite:" + missing, engines.Options{MustExist: true}, "no such file"},
 		{"sqlite:" + missing, engines.Options{ReadOnly: true}, "no such file"},
 	} {
