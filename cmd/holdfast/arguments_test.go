@@ -15,7 +15,7 @@ import (
 // vocabulary is what command lines are made of, and what they are not.
 func vocabulary(id string) []string {
 	return []string{
-		"request", "submit", "outcome", "claimed-by", "in-flight", "resolve", "release", "history", "verify", "rail-book", "version",
+		"request", "submit", "outcome", "claimed-by", "in-flight", "resolve", "release", "history", "verify", "doctor", "rail-book", "version",
 		"--key", "--key=k", "--key=", "k", "--withdrawal", id, "--withdrawal=" + id, "--amount", "10.25", "1e9", "--currency", "EUR",
 		"--destination", "DE89", "--account", "alice", "--reference", "order-1", "--rail", "--fault", "refuse", "error-after", "panic-before",
 		"--timeout", "1ms", "-1s", "--sent", "--sent=x", "--failed", "--failed=false", "--reason", "--reason=r", "--evidence=e", "--yes",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"holdfast/eventlog"
+	"holdfast/eventlog/engines"
 	"holdfast/events"
 	"holdfast/submissions"
 )
@@ -35,7 +36,7 @@ func newCall(p *program, args []string) *call {
 		program: p,
 		args:    args,
 		log: &option{name: "log", placeholder: "URL", env: "HOLDFAST_LOG", initial: "sqlite:holdfast.db",
-			usage: "the log, such as sqlite:FILE"},
+			usage: "the log: sqlite:FILE, or esdb://HOST:PORT,... for a KurrentDB"},
 		tenant: &option{name: "tenant", placeholder: "NAME", env: "HOLDFAST_TENANT", initial: string(events.DefaultTenant),
 			usage: "whose withdrawals and keys are meant"},
 		actor: &option{name: "actor", placeholder: "NAME", env: "HOLDFAST_ACTOR",
@@ -54,7 +55,7 @@ func (c *call) commands() []command {
 		c.request(), c.submit(),
 		c.outcome(), c.claimedBy(), c.inFlight(),
 		c.resolve(), c.release(),
-		c.history(), c.verify(), c.railBook(),
+		c.history(), c.verify(), c.doctor(), c.railBook(),
 		c.version(),
 	}
 }
@@ -179,18 +180,22 @@ func (c *call) logger() *slog.Logger {
 }
 
 // command returns a command line to try, with the flags that say which log and tenant
-// are meant where this call was given them as flags.
+// are meant where this call was given them as flags. No password is shown.
 func (c *call) command(name string, flags ...string) []string {
 	words := []string{programName, name}
 	for _, o := range []*option{c.log, c.tenant} {
 		if o.given {
-			words = append(words, "--"+o.name, o.value)
+			words = append(words, "--"+o.name, engines.Redacted(o.value))
 		}
 	}
 	return append(words, flags...)
 }
 
-// again returns this very command line, with more flags.
+// again returns this very command line, with more flags, and without a password.
 func (c *call) again(flags ...string) []string {
-	return append(append([]string{programName}, c.args...), flags...)
+	words := []string{programName}
+	for _, word := range c.args {
+		words = append(words, engines.Redacted(word))
+	}
+	return append(words, flags...)
 }

@@ -37,6 +37,7 @@
 //	history     withdrawal events[{revision id type schema recorded_at actor correlation_id?
 //	            causation_id? traceparent? prev? digest data}]
 //	verify      clean events streams findings[{code stream? revision reason}] open_disputes?
+//	doctor      log well checks[{check grade detail remedy?}]
 //	rail-book   entries[{time result reference? reason? withdrawal account amount currency
 //	            destination attempt}] left{withdrawal: how often it left}
 //	demo        ok steps[{number title ok commands[] checks[{claim ok saw?}]}]

@@ -20,27 +20,27 @@ const sqliteScheme = "sqlite:"
 // it, so the command line has none.
 func openLog(ctx context.Context, url string, a access) (eventlog.Log, error) {
 	if strings.HasPrefix(url, "memory:") {
-		return nil, &eventlog.OpenError{Path: url, Reason: "a log in memory would be gone when the command ends", Try: writeSQLite}
+		return nil, &eventlog.OpenError{Path: url, Reason: "a log in memory would be gone when the command ends", Try: writeURL}
 	}
 	log, err := engines.Open(ctx, url, &engines.Options{ReadOnly: a == reads, MustExist: a != creates})
 	var open *eventlog.OpenError
-	if !strings.HasPrefix(url, sqliteScheme) && errors.As(err, &open) {
-		return nil, &eventlog.OpenError{Path: open.Path, Reason: open.Reason, Try: writeSQLite, Err: open.Err}
+	if !strings.HasPrefix(url, sqliteScheme) && !strings.HasPrefix(url, "esdb") && errors.As(err, &open) {
+		return nil, &eventlog.OpenError{Path: open.Path, Reason: open.Reason, Try: writeURL, Err: open.Err}
 	}
 	return log, err
 }
 
-const writeSQLite = "write sqlite:FILE"
+const writeURL = "write sqlite:FILE or esdb://HOST:PORT,..."
 
-// place returns a log's URL with an absolute path: a relative one is another log in
-// another folder.
+// place returns a log's URL as it can be shown: without a password, and with an absolute
+// path, since a relative one is another log in another folder.
 func place(url string) string {
 	if file, ok := strings.CutPrefix(url, sqliteScheme); ok {
 		if absolute, err := filepath.Abs(file); err == nil {
 			return sqliteScheme + absolute
 		}
 	}
-	return url
+	return engines.Redacted(url)
 }
 
 // isNew reports whether there is no log yet where a URL names a file.

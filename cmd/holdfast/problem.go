@@ -88,7 +88,11 @@ func openRefusal(err error) *aggregate.Refusal {
 	if open.Try != "" {
 		message += "; " + open.Try
 	}
-	return &aggregate.Refusal{Code: aggregate.CodeInvalidRequest, Message: message}
+	code := aggregate.CodeInvalidRequest
+	if errors.Is(err, eventlog.ErrForbidden) {
+		code = aggregate.CodeForbidden
+	}
+	return &aggregate.Refusal{Code: code, Message: message}
 }
 
 // try returns the command line that gets somebody further who met a refusal.

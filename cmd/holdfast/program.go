@@ -165,7 +165,7 @@ func (c *call) badFlags(err error, options []*option) error {
 var otherWords = map[string][]string{
 	"status": {"outcome", "claimed-by"}, "show": {"outcome", "claimed-by"}, "get": {"outcome", "claimed-by"},
 	"list": {"in-flight"}, "pending": {"in-flight"}, "pay": {"submit"}, "send": {"submit"}, "create": {"request"},
-	"log": {"history"}, "events": {"history"}, "check": {"verify"}, "book": {"rail-book"},
+	"log": {"history"}, "events": {"history"}, "check": {"verify", "doctor"}, "examine": {"doctor"}, "health": {"doctor"}, "book": {"rail-book"},
 }
 
 func (c *call) unknownCommand(commands []command, name string) error {

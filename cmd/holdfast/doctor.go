@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"holdfast/aggregate"
+	"holdfast/eventlog"
+)
+
+// doctorDocument is the result of doctor.
+type doctorDocument struct {
+	Log    string             `json:"log"`
+	Well   bool               `json:"well"`
+	Checks []examinedDocument `json:"checks"`
+}
+
+type examinedDocument struct {
+	Check  string         `json:"check"`
+	Grade  eventlog.Grade `json:"grade"`
+	Detail string         `json:"detail"`
+	Remedy string         `json:"remedy,omitempty"`
+}
+
+func (c *call) doctor() command {
+	return command{
+		name:  "doctor",
+		usage: "check how the log is kept: access, retention, room",
+		description: []string{
+			"Looks at what the log needs and at what could take events away from it, and says what to do about each thing that is " +
+				"not as it should be. For a file: what it is, its journal, who may write it, and how much room there is. For a KurrentDB: " +
+				"whether the leader answers, what the user may do, whether any stream has $tb, $maxCount or $maxAge, and who may delete.",
+			"It leaves nothing behind in the log. Warnings do not change the exit status; it is 6 where the user is not allowed what " +
+				"is needed, 7 where events are being taken away, and 8 where the log cannot be reached. verify checks what is in the log.",
+		},
+		examples: []string{"doctor", "doctor --log 'esdb://admin:PASSWORD@a:2113,b:2113,c:2113?tlsCAFile=ca.crt' --json"},
+		run: func(ctx context.Context) error {
+			return c.withLog(ctx, reads, func(log eventlog.Log) error {
+				d := doctorDocument{Log: place(c.log.value), Well: true, Checks: []examinedDocument{}}
+				examined, ok := log.(eventlog.Examined)
+				if !ok {
+					return c.printDoctor(d)
+				}
+				findings, err := examined.Examine(ctx)
+				if err != nil {
+					return fmt.Errorf("the log could not be examined to the end: %w", err)
+				}
+				for _, f := range findings {
+					d.Well = d.Well && f.Grade == eventlog.Fine
+					d.Checks = append(d.Checks, examinedDocument{Check: f.Check, Grade: f.Grade, Detail: f.Detail, Remedy: f.Remedy})
+				}
+				if err := c.printDoctor(d); err != nil {
+					return err
+				}
+				return c.worst(findings)
+			})
+		},
+	}
+}
+
+func (c *call) printDoctor(d doctorDocument) error {
+	return c.result(d, func(p *page) {
+		p.line("Log: %s", legible(d.Log))
+		for _, check := range d.Checks {
+			p.line("%s: %s: %s", check.Grade, check.Check, legible(check.Detail))
+			if check.Remedy != "" {
+				p.line("    Remedy: %s", legible(check.Remedy))
+			}
+		}
+		if d.Well {
+			p.line("All is well.")
+		}
+	})
+}
+
+// worst returns the refusal that the worst finding stands for, or nil.
+func (c *call) worst(findings []eventlog.Finding) error {
+	for _, w := range []struct {
+		grade   eventlog.Grade
+		code    aggregate.Code
+		message string
+	}{
+		{eventlog.Unreachable, aggregate.CodeUnavailable, "the log cannot be used now"},
+		{eventlog.Losing, aggregate.CodeDamaged, "events are being taken away from the log"},
+		{eventlog.Forbidden, aggregate.CodeForbidden, "the user is not allowed what the log's use needs"},
+	} {
+		for _, f := range findings {
+			if f.Grade == w.grade {
+				return &tryError{&aggregate.Refusal{Code: w.code, Message: w.message + ": " + f.Detail}, c.command("doctor", "--help")}
+			}
+		}
+	}
+	return nil
+}
