@@ -45,21 +45,28 @@ func request[T any](ctx context.Context, l *Log, do func(ctx context.Context, c 
 	defer l.clients.release(c)
 	ctx, cancel := context.WithTimeoutCause(leader(ctx), l.CallTimeout, errTimeout)
 	defer cancel()
-	return apart(ctx, l, c, func() (T, error) { return do(ctx, c) }, func(T) {})
+	return apart(ctx, l, c, func(ctx context.Context) (T, error) { return do(ctx, c) }, func(T) {})
 }
 
 // apart makes a call into a client apart from its caller: the client does not always heed
 // a context, so a call that does not come back in time is left to itself, and what it
-// brings back later is dropped. A panic of the client's is an error.
-func apart[T any](ctx context.Context, l *Log, c *client, do func() (T, error), drop func(T)) (T, error) {
+// brings back later is dropped. A panic of the client's is an error. The caller has
+// acquired the client; the context that do gets must go to the client as it is.
+func apart[T any](ctx context.Context, l *Log, c *client, do func(context.Context) (T, error), drop func(T)) (T, error) {
+	var zero T
+	asking, asked, ok := l.clients.ask(ctx, c)
+	if !ok {
+		return zero, &errNotSent{errReplaced}
+	}
 	type answer struct {
 		value T
 		err   error
 	}
 	answers := make(chan answer, 1)
-	l.clients.enter(c)
+	l.clients.reenter(c)
 	go func() {
 		defer l.clients.release(c)
+		defer asked()
 		a := answer{err: errors.New("kurrent: the client ended the goroutine")}
 		defer func() {
 			if r := recover(); r != nil {
@@ -67,7 +74,7 @@ func apart[T any](ctx context.Context, l *Log, c *client, do func() (T, error), 
 			}
 			answers <- a
 		}()
-		a.value, a.err = do()
+		a.value, a.err = do(asking)
 	}()
 	select {
 	case a := <-answers:
@@ -88,7 +95,6 @@ func apart[T any](ctx context.Context, l *Log, c *client, do func() (T, error), 
 		}
 		returned()
 	}()
-	var zero T
 	return zero, settle(ctx, l, c, &hung{context.Cause(ctx)})
 }
 

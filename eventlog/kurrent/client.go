@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
 
@@ -22,6 +23,8 @@ type client struct {
 	// says why then.
 	connected chan struct{}
 	err       error
+	// door holds a token while a call asks the client for its connection.
+	door chan struct{}
 
 	// calls is how many goroutines are inside the client, and spent that it takes no
 	// more of them; both are the supervisor's.
@@ -31,12 +34,18 @@ type client struct {
 
 // supervisor hands out a client that works, and replaces one that does not.
 //
-// A client is closed only when no call is in it, because closing it under a call panics.
-// Its discovery is started by the supervisor, and by nobody else: while it lasts the
-// client is deaf to every context, and when it fails, whoever else waits inside the
-// client waits for ever. So callers wait here for it, where their contexts are heard.
+// Inside a client, one goroutine looks for a node, and hands out the connection to it.
+// While it looks it heeds no context; if it finds nothing it ends, and whoever asks it for
+// the connection then waits for ever. When it is told that the node is unavailable it
+// looks again, and forgets to close the connection that it had. And closing a client
+// under a call panics.
+//
+// So a client looks once: while it does, callers wait here, where their contexts are
+// heard. At the first word that its node is unavailable it is spent: nobody asks it for a
+// connection any more, it does not look again, and it is closed, with its connection, when
+// the last call has left it.
 type supervisor struct {
-	dial   func() (*esdb.Client, error)
+	dial   func(esdb.LoggingFunc) (*esdb.Client, error)
 	logger *slog.Logger
 	// closing ends when the log begins to close: nobody waits for a connection then.
 	closing context.Context
@@ -71,13 +80,9 @@ func (s *supervisor) acquire(ctx context.Context) (*client, error) {
 		if c.err != nil {
 			return nil, c.err
 		}
-		s.mu.Lock()
-		if !c.spent {
-			c.calls++
-			s.mu.Unlock()
+		if s.enter(c) {
 			return c, nil
 		}
-		s.mu.Unlock()
 	}
 }
 
@@ -110,12 +115,12 @@ func (s *supervisor) pick() (*client, error) {
 	case s.current != nil:
 		return s.current, nil
 	}
-	inner, err := s.dial()
-	if err != nil {
+	c := &client{connected: make(chan struct{}), door: make(chan struct{}, 1), calls: 1}
+	c.given, c.giveUp = context.WithCancelCause(context.Background())
+	var err error
+	if c.Client, err = s.dial(s.hear(c)); err != nil {
 		return nil, fmt.Errorf("kurrent: no client: %w", err)
 	}
-	c := &client{Client: inner, connected: make(chan struct{}), calls: 1}
-	c.given, c.giveUp = context.WithCancelCause(context.Background())
 	s.current = c
 	go s.connect(c)
 	return c, nil
@@ -141,8 +146,78 @@ func (u *unreachable) Error() string { return "kurrent: no node could be reached
 
 func (u *unreachable) Unwrap() error { return u.cause }
 
-// enter counts another call in a client, by somebody who has one in it already.
-func (s *supervisor) enter(c *client) {
+// lastWords is what the client says of an error right before it tells itself to look for
+// another node, in the goroutine of the call that met the error.
+const lastWords = "unexpected exception: %v"
+
+// hear returns what a client is to tell its words to. When they are its last words, the
+// client is spent before it acts on them: the call that speaks waits until whoever asks
+// for the connection at this moment has got it, and nobody asks after that.
+func (s *supervisor) hear(c *client) esdb.LoggingFunc {
+	return func(level esdb.LogLevel, format string, args ...any) {
+		if len(args) == 1 { // it hands its arguments on in two ways
+			if list, ok := args[0].([]any); ok {
+				args = list
+			}
+		}
+		s.logger.Debug("the client says", "level", level, "message", fmt.Sprintf(format, args...))
+		if format != lastWords || len(args) != 1 {
+			return
+		}
+		if err, ok := args[0].(error); ok && spent(err) {
+			s.retire(c, err)
+			c.door <- struct{}{}
+			<-c.door
+		}
+	}
+}
+
+// ask begins the part of a call in which the client is asked for its connection, and
+// returns the call's context; that part ends when the client first looks at the context,
+// which it does with the connection in hand, or with done. Only one call is in that part
+// at a time, and none in a client that is spent: false.
+func (s *supervisor) ask(ctx context.Context, c *client) (asking context.Context, done func(), ok bool) {
+	select {
+	case c.door <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, false
+	case <-c.given.Done():
+		return nil, nil, false
+	}
+	done = sync.OnceFunc(func() { <-c.door })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.spent {
+		done()
+		return nil, nil, false
+	}
+	return &askingContext{Context: ctx, answered: done}, done, true
+}
+
+// askingContext tells when it is first asked for its deadline.
+type askingContext struct {
+	context.Context
+	answered func()
+}
+
+func (a *askingContext) Deadline() (time.Time, bool) {
+	a.answered()
+	return a.Context.Deadline()
+}
+
+// enter counts another call in a client. It reports false for one that is spent.
+func (s *supervisor) enter(c *client) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.spent {
+		return false
+	}
+	c.calls++
+	return true
+}
+
+// reenter counts another call in a client, by somebody who has one in it already.
+func (s *supervisor) reenter(c *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.calls++

@@ -206,7 +206,7 @@ func (l *Log) scanMetadata(ctx context.Context) (map[string]limits, error) {
 	silence := time.AfterFunc(l.CallTimeout, func() { cancel(errTimeout) })
 	defer silence.Stop()
 	filter := &esdb.SubscriptionFilter{Type: esdb.StreamFilterType, Prefixes: []string{metaPrefix + l.prefix}}
-	subscription, err := apart(ctx, l, c, func() (*esdb.Subscription, error) {
+	subscription, err := apart(ctx, l, c, func(ctx context.Context) (*esdb.Subscription, error) {
 		return c.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{From: esdb.Start{}, Filter: filter, MaxSearchWindow: 512, CheckpointInterval: 1, RequiresLeader: true})
 	}, func(s *esdb.Subscription) { _ = s.Close() })
 	if err != nil {

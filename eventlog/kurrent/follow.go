@@ -117,7 +117,7 @@ func (f *follower) confirmed(ctx context.Context, c *client, cancel context.Canc
 	}
 	timer := time.AfterFunc(f.CallTimeout, func() { cancel(errTimeout) })
 	defer timer.Stop()
-	return apart(ctx, f.Log, c, func() (*esdb.Subscription, error) {
+	return apart(ctx, f.Log, c, func(ctx context.Context) (*esdb.Subscription, error) {
 		return c.SubscribeToAll(ctx, esdb.SubscribeToAllOptions{
 			From: start(f.at), Filter: filter, MaxSearchWindow: 512, CheckpointInterval: 1, RequiresLeader: true,
 		})

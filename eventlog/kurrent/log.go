@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
@@ -54,8 +53,8 @@ func Open(ctx context.Context, url string, options *Options) (*Log, error) {
 	}
 	l := &Log{Options: filled, prefix: s.prefix, secure: !s.insecure, whole: newWhole(filled.Trust, filled.Clock), redacted: Redacted(url)}
 	l.closing, l.close = context.WithCancel(context.Background())
-	l.clients = &supervisor{logger: filled.Logger, closing: l.closing, dial: func() (*esdb.Client, error) {
-		config, err := s.config(clientLog(filled.Logger))
+	l.clients = &supervisor{logger: filled.Logger, closing: l.closing, dial: func(hear esdb.LoggingFunc) (*esdb.Client, error) {
+		config, err := s.config(hear)
 		if err != nil {
 			return nil, err
 		}
@@ -94,18 +93,6 @@ func (l *Log) explain(err error) error {
 		return err // the caller's context
 	}
 	return e
-}
-
-// clientLog hands on what the client says. It hands its arguments on in two ways.
-func clientLog(logger *slog.Logger) esdb.LoggingFunc {
-	return func(level esdb.LogLevel, format string, args ...any) {
-		if len(args) == 1 {
-			if list, ok := args[0].([]any); ok {
-				args = list
-			}
-		}
-		logger.Debug("the client says", "level", level, "message", fmt.Sprintf(format, args...))
-	}
 }
 
 // begin admits a call, and says no once the log is closing.
