@@ -70,6 +70,7 @@ func apart[T any](ctx context.Context, l *Log, c *client, do func(context.Contex
 		a := answer{err: errors.New("kurrent: the client ended the goroutine")}
 		defer func() {
 			if r := recover(); r != nil {
+				l.Logger.Error("the client panicked", "panic", fmt.Sprint(r))
 				a = answer{err: &panicked{r}}
 			}
 			answers <- a

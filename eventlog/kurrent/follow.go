@@ -97,7 +97,7 @@ func (f *follower) subscribe(ctx context.Context) error {
 		event := subscription.Recv()
 		switch {
 		case event.SubscriptionDropped != nil:
-			return f.dropped(ctx, c, event.SubscriptionDropped.Error)
+			return fmt.Errorf("%w: %w", errDropped, event.SubscriptionDropped.Error)
 		case event.EventAppeared != nil:
 			if !f.deliver(event.EventAppeared.OriginalEvent()) {
 				return nil
@@ -138,13 +138,4 @@ func (f *follower) deliver(e *esdb.RecordedEvent) bool {
 		f.stopped = true
 	}
 	return !f.stopped
-}
-
-// dropped says why a subscription ended, and gives up the client if it is the one that is
-// at fault: the client itself does nothing about it.
-func (f *follower) dropped(ctx context.Context, c *client, err error) error {
-	if ctx.Err() == nil && spent(err) {
-		f.clients.retire(c, err)
-	}
-	return fmt.Errorf("%w: %w", errDropped, err)
 }

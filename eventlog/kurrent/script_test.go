@@ -5,19 +5,23 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
 )
@@ -34,6 +38,11 @@ type script struct {
 	// append and read answer requests. By default appends succeed and nothing is there.
 	append func(n int, options *streams.AppendReq_Options, s streams.Streams_AppendServer) error
 	read   func(n int, options *streams.ReadReq_Options, s streams.Streams_ReadServer) error
+
+	// deaf, if set, is waited for before the server says what it can do.
+	deaf chan struct{}
+	// leader is the address that it says the leader has.
+	leader string
 
 	appends, reads int
 	headers        []metadata.MD
@@ -62,6 +71,7 @@ func (s *script) start(t *testing.T) {
 	s.server = grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	streams.RegisterStreamsServer(s.server, s)
 	serverfeatures.RegisterServerFeaturesServer(s.server, s)
+	gossip.RegisterGossipServer(s.server, &gossiping{script: s})
 	server := s.server
 	go func() { _ = server.Serve(&counted{listener, s}) }()
 }
@@ -93,6 +103,60 @@ type countedConn struct {
 func (c *countedConn) Close() error {
 	c.once.Do(func() { c.s.open.Add(-1) })
 	return c.Conn.Close()
+}
+
+// GetSupportedMethods says nothing of use, as old servers do, once the server is not deaf.
+func (s *script) GetSupportedMethods(ctx context.Context, _ *shared.Empty) (*serverfeatures.SupportedMethods, error) {
+	s.mu.Lock()
+	deaf := s.deaf
+	s.mu.Unlock()
+	if deaf != nil {
+		select {
+		case <-deaf:
+		case <-ctx.Done():
+		}
+	}
+	return nil, status.Error(codes.Unimplemented, "an old server")
+}
+
+// gossiping says who leads.
+type gossiping struct {
+	gossip.UnimplementedGossipServer
+	*script
+}
+
+func (g *gossiping) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	host, port, err := net.SplitHostPort(g.leader)
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, "no leader")
+	}
+	number, err := strconv.Atoi(port)
+	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
+		State: gossip.MemberInfo_Leader, IsAlive: true, HttpEndPoint: &gossip.EndPoint{Address: host, Port: uint32(number)},
+	}}}, err
+}
+
+// cluster starts two servers of which one leads, and opens a log on them. The function
+// that it returns lets another lead.
+func cluster(t *testing.T, options *Options) (l *Log, a, b *script, lead func(*script)) {
+	t.Helper()
+	a, b = serve(t), serve(t)
+	lead = func(s *script) {
+		for _, node := range []*script{a, b} {
+			node.mu.Lock()
+			node.leader = s.address
+			node.mu.Unlock()
+		}
+	}
+	lead(a)
+	l, err := Open(t.Context(), "esdb://"+a.address+","+b.address+"?tls=false&maxDiscoverAttempts=5&discoveryInterval=10&gossipTimeout=1", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, a, b, lead
 }
 
 // Append takes in a request and answers it as the test says.
