@@ -17,14 +17,14 @@ import (
 //
 // A position is the server's commit position: where the event begins in the server's log,
 // in bytes. Those grow, and each event of one append has its own.
-func (l *Log) recorded(e *esdb.RecordedEvent) (eventlog.Recorded, bool) {
+func (l *Log) recorded(seals *sealer, e *esdb.RecordedEvent) (eventlog.Recorded, bool) {
 	stream, ours := strings.CutPrefix(e.StreamID, l.prefix)
 	if !ours || strings.HasPrefix(e.StreamID, "$") || strings.HasPrefix(e.EventType, "$") || eventlog.ValidateStream(stream) != nil {
 		return eventlog.Recorded{}, false
 	}
 	return eventlog.Recorded{
 		Event: eventlog.Event{
-			ID:   seal(e.EventID, e.EventType, e.Data, e.UserMetadata),
+			ID:   seals.seal(e.EventID, e.EventType, e.Data, e.UserMetadata),
 			Type: e.EventType, Data: e.Data, Metadata: e.UserMetadata,
 		},
 		Stream: stream, Revision: e.EventNumber, Position: eventlog.Position(e.Position.Commit),

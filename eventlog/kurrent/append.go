@@ -113,10 +113,10 @@ func lookFailed(ctx context.Context, err error) error {
 
 // propose returns events as the server gets them. A retry sends these very values.
 func propose(events []eventlog.Event) []esdb.EventData {
-	proposed := make([]esdb.EventData, len(events))
+	proposed, seals := make([]esdb.EventData, len(events)), newSealer()
 	for i := range events {
 		e := &events[i]
-		proposed[i] = esdb.EventData{EventID: sealed(e), EventType: e.Type, Data: e.Data, Metadata: e.Metadata}
+		proposed[i] = esdb.EventData{EventID: seals.sealed(e), EventType: e.Type, Data: e.Data, Metadata: e.Metadata}
 		if isJSON(e.Data) && isJSON(e.Metadata) {
 			proposed[i].ContentType = esdb.ContentTypeJson // so that a person can read it in the server's pages
 		}

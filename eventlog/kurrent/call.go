@@ -64,7 +64,7 @@ func apart[T any](ctx context.Context, l *Log, c *client, do func(context.Contex
 	}
 	answers := make(chan answer, 1)
 	l.clients.reenter(c)
-	go func() {
+	l.workers.do(func() {
 		defer l.clients.release(c)
 		defer asked()
 		a := answer{err: errors.New("kurrent: the client ended the goroutine")}
@@ -76,7 +76,7 @@ func apart[T any](ctx context.Context, l *Log, c *client, do func(context.Contex
 			answers <- a
 		}()
 		a.value, a.err = do(asking)
-	}()
+	})
 	select {
 	case a := <-answers:
 		return a.value, settle(ctx, l, c, a.err)

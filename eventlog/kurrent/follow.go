@@ -19,7 +19,7 @@ import (
 // needs the right to read "$all".
 func (l *Log) Follow(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
-		f := &follower{Log: l, at: after, yield: yield}
+		f := &follower{Log: l, at: after, yield: yield, seals: newSealer()}
 		for !f.stopped {
 			err := f.subscribe(ctx)
 			if f.stopped {
@@ -40,6 +40,7 @@ type follower struct {
 	at      eventlog.Position
 	yield   func(eventlog.Recorded, error) bool
 	stopped bool
+	seals   *sealer
 	// failing is since when nothing has come, and next the pause before the next try.
 	failing time.Time
 	next    retry
@@ -133,7 +134,7 @@ func (f *follower) deliver(e *esdb.RecordedEvent) bool {
 		return true
 	}
 	f.at = position
-	recorded, ours := f.recorded(e)
+	recorded, ours := f.recorded(f.seals, e)
 	if ours && !f.yield(recorded, nil) {
 		f.stopped = true
 	}

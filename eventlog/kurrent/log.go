@@ -21,6 +21,7 @@ type Log struct {
 	prefix   string
 	secure   bool
 	clients  *supervisor
+	workers  *workers
 	whole    *whole
 	redacted string
 
@@ -53,6 +54,7 @@ func Open(ctx context.Context, url string, options *Options) (*Log, error) {
 	}
 	l := &Log{Options: filled, prefix: s.prefix, secure: !s.insecure, whole: newWhole(filled.Trust, filled.Clock), redacted: Redacted(url)}
 	l.closing, l.close = context.WithCancel(context.Background())
+	l.workers = &workers{jobs: make(chan func()), closing: l.closing}
 	l.clients = &supervisor{logger: filled.Logger, closing: l.closing, dial: func(hear esdb.LoggingFunc) (*esdb.Client, error) {
 		config, err := s.config(hear)
 		if err != nil {

@@ -148,7 +148,7 @@ func readStream(ctx context.Context, c *client, l *Log, stream string, from, cou
 func receive(reading *esdb.ReadStream, l *Log, count uint64) (page, error) {
 	defer reading.Close()
 	var p page
-	received, size := uint64(0), 0
+	received, size, seals := uint64(0), 0, newSealer()
 	for {
 		resolved, err := reading.Recv()
 		switch {
@@ -161,7 +161,7 @@ func receive(reading *esdb.ReadStream, l *Log, count uint64) (page, error) {
 		e := resolved.OriginalEvent()
 		received++
 		p.last = e.Position
-		if recorded, ours := l.recorded(e); ours {
+		if recorded, ours := l.recorded(seals, e); ours {
 			p.events = append(p.events, recorded)
 			size += len(e.Data) + len(e.UserMetadata)
 		}

@@ -39,6 +39,10 @@ type script struct {
 	append func(n int, options *streams.AppendReq_Options, s streams.Streams_AppendServer) error
 	read   func(n int, options *streams.ReadReq_Options, s streams.Streams_ReadServer) error
 
+	// keeper, if set, answers what append and read do not.
+	keeper *keeper
+	// lose, if set, says with what error the keeper's answer to an append is lost.
+	lose func(n int) error
 	// deaf, if set, is waited for before the server says what it can do.
 	deaf chan struct{}
 	// leader is the address that it says the leader has.
@@ -52,7 +56,7 @@ type script struct {
 }
 
 // serve starts a scripted server, on an address of its own; the test stops it.
-func serve(t *testing.T) *script {
+func serve(t testing.TB) *script {
 	t.Helper()
 	s := &script{address: "127.0.0.1:0"}
 	s.start(t)
@@ -61,14 +65,14 @@ func serve(t *testing.T) *script {
 }
 
 // start makes the server listen, on the address that it had before if it had one.
-func (s *script) start(t *testing.T) {
+func (s *script) start(t testing.TB) {
 	t.Helper()
 	listener, err := net.Listen("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.address = listener.Addr().String()
-	s.server = grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
+	s.server = grpc.NewServer(grpc.MaxRecvMsgSize(17<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	streams.RegisterStreamsServer(s.server, s)
 	serverfeatures.RegisterServerFeaturesServer(s.server, s)
 	gossip.RegisterGossipServer(s.server, &gossiping{script: s})
@@ -162,6 +166,7 @@ func cluster(t *testing.T, options *Options) (l *Log, a, b *script, lead func(*s
 // Append takes in a request and answers it as the test says.
 func (s *script) Append(stream streams.Streams_AppendServer) error {
 	var options *streams.AppendReq_Options
+	var proposed []*streams.AppendReq_ProposedMessage
 	for {
 		req, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -172,15 +177,26 @@ func (s *script) Append(stream streams.Streams_AppendServer) error {
 		}
 		if o := req.GetOptions(); o != nil {
 			options = o
+		} else {
+			proposed = append(proposed, req.GetProposedMessage())
 		}
 	}
 	s.mu.Lock()
-	n, answer := s.appends, s.append
+	n, answer, lose := s.appends, s.append, s.lose
 	s.appends++
 	s.note(stream.Context())
 	s.mu.Unlock()
-	if answer != nil {
+	switch {
+	case answer != nil:
 		return answer(n, options, stream)
+	case s.keeper != nil:
+		answer := s.keeper.append(options, proposed)
+		if lose != nil {
+			if err := lose(n); err != nil {
+				return err
+			}
+		}
+		return stream.SendAndClose(answer)
 	}
 	return stream.SendAndClose(took(0, 100))
 }
@@ -192,8 +208,11 @@ func (s *script) Read(req *streams.ReadReq, stream streams.Streams_ReadServer) e
 	s.reads++
 	s.note(stream.Context())
 	s.mu.Unlock()
-	if answer != nil {
+	switch {
+	case answer != nil:
 		return answer(n, req.GetOptions(), stream)
+	case s.keeper != nil:
+		return s.keeper.read(req.GetOptions(), stream)
 	}
 	return stream.Send(notFound(req))
 }
@@ -260,6 +279,14 @@ func brief() *Options {
 	return &Options{Patience: 2 * time.Second, CallTimeout: time.Second, Unseen: 100 * time.Millisecond}
 }
 
+// keeping starts a server that keeps streams; the test stops it.
+func keeping(t testing.TB) *script {
+	t.Helper()
+	s := serve(t)
+	s.keeper = newKeeper()
+	return s
+}
+
 // dial opens a log on a scripted server; the test closes it.
 func dial(t *testing.T, s *script, options *Options) *Log {
 	t.Helper()
@@ -281,3 +308,5 @@ func tested(stream string, at uint64, n int) eventlog.StreamAppend {
 	}
 	return a
 }
+
+func (s *script) url() string { return "esdb://" + s.address + "?tls=false" }

@@ -3,6 +3,7 @@ package kurrent
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"hash"
 
 	"github.com/google/uuid"
 
@@ -22,25 +23,38 @@ import (
 // all stored events depend on it.
 const sealDomain = "holdfast/kurrent/id/v1"
 
-// seal turns an event's own id into the one that the server sees, and back.
-func seal(id uuid.UUID, kind string, data, metadata []byte) uuid.UUID {
-	h := sha256.New()
-	var length [8]byte
-	write := func(field []byte) {
-		binary.BigEndian.PutUint64(length[:], uint64(len(field)))
-		h.Write(length[:])
-		h.Write(field)
-	}
-	write([]byte(sealDomain))
-	write([]byte(kind))
-	write(data)
-	write(metadata)
-	var sum [sha256.Size]byte
-	for i, b := range h.Sum(sum[:0])[:len(id)] {
-		id[i] ^= b
+// sealer computes these digests, one after another.
+type sealer struct {
+	hash    hash.Hash
+	scratch []byte
+}
+
+func newSealer() *sealer { return &sealer{hash: sha256.New(), scratch: make([]byte, 0, 256)} }
+
+// seal turns an event's own id into the one that the server sees, and back. The digest is
+// over the domain, the type, the data and the metadata, each preceded by its length in
+// bytes (64 bits, big endian).
+func (s *sealer) seal(id uuid.UUID, kind string, data, metadata []byte) uuid.UUID {
+	length := func(n int) { s.scratch = binary.BigEndian.AppendUint64(s.scratch, uint64(n)) }
+	s.hash.Reset()
+	s.scratch = s.scratch[:0]
+	length(len(sealDomain))
+	s.scratch = append(s.scratch, sealDomain...)
+	length(len(kind))
+	s.scratch = append(s.scratch, kind...)
+	length(len(data))
+	s.hash.Write(s.scratch)
+	s.hash.Write(data)
+	s.scratch = s.scratch[:0]
+	length(len(metadata))
+	s.hash.Write(s.scratch)
+	s.hash.Write(metadata)
+	s.scratch = s.hash.Sum(s.scratch[:0])
+	for i := range id {
+		id[i] ^= s.scratch[i]
 	}
 	return id
 }
 
 // sealed returns the id that the server is to see.
-func sealed(e *eventlog.Event) uuid.UUID { return seal(e.ID, e.Type, e.Data, e.Metadata) }
+func (s *sealer) sealed(e *eventlog.Event) uuid.UUID { return s.seal(e.ID, e.Type, e.Data, e.Metadata) }

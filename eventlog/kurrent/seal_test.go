@@ -15,7 +15,7 @@ import (
 func TestSealIsForEver(t *testing.T) {
 	e := eventlog.Event{ID: uuid.MustParse("0f5ad4e2-31c6-4e0f-9d5f-6a0b7d1f9e10"), Type: "KeyClaimed", Data: []byte(`{"key":"req-1"}`), Metadata: []byte(`{"schema":1}`)}
 	const want = "534b0c49-b43d-cbf1-d6e7-6c3ff85096f6"
-	if got := sealed(&e).String(); got != want {
+	if got := newSealer().sealed(&e).String(); got != want {
 		t.Errorf("the server's id is %s, it was %s", got, want)
 	}
 }
@@ -24,7 +24,7 @@ func TestSeal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
 		one := eventlog.Event{ID: id, Type: rapid.String().Draw(t, "type"), Data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"), Metadata: rapid.SliceOf(rapid.Byte()).Draw(t, "metadata")}
-		if back := seal(sealed(&one), one.Type, one.Data, one.Metadata); back != id {
+		if back := newSealer().seal(newSealer().sealed(&one), one.Type, one.Data, one.Metadata); back != id {
 			t.Fatalf("%s became %s", id, back)
 		}
 		other := one
@@ -42,12 +42,12 @@ func TestSeal(t *testing.T) {
 			last := len(one.Data) - 1
 			other.Data, other.Metadata = one.Data[:last], append([]byte{one.Data[last]}, one.Metadata...)
 		}
-		if sealed(&one) == sealed(&other) {
+		if newSealer().sealed(&one) == newSealer().sealed(&other) {
 			t.Fatal("the server cannot tell them apart")
 		}
 	})
 	none, empty := eventlog.Event{Data: nil}, eventlog.Event{Data: []byte{}, Metadata: []byte{}}
-	if sealed(&none) != sealed(&empty) {
+	if newSealer().sealed(&none) != newSealer().sealed(&empty) {
 		t.Error("nil and empty are the same to the port, and not to the server")
 	}
 }
