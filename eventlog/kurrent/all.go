@@ -11,24 +11,26 @@ import (
 	"holdfast/eventlog"
 )
 
-// recorded returns an event as the port has it, and whether it is one of this log's: the
-// server's own events, which begin with a dollar sign, are not, nor are those of streams
-// without the prefix.
+// streamOf returns the name of an event's stream, and whether the event is one of this
+// log's: the server's own events, which begin with a dollar sign, are not, nor are those of
+// streams without the prefix.
+func (l *Log) streamOf(e *esdb.RecordedEvent) (string, bool) {
+	stream, ours := strings.CutPrefix(e.StreamID, l.prefix)
+	return stream, ours && !strings.HasPrefix(e.StreamID, "$") && !strings.HasPrefix(e.EventType, "$") && eventlog.ValidateStream(stream) == nil
+}
+
+// recorded returns an event of this log as the port has it.
 //
 // A position is the server's commit position: where the event begins in the server's log,
 // in bytes. Those grow, and each event of one append has its own.
-func (l *Log) recorded(seals *sealer, e *esdb.RecordedEvent) (eventlog.Recorded, bool) {
-	stream, ours := strings.CutPrefix(e.StreamID, l.prefix)
-	if !ours || strings.HasPrefix(e.StreamID, "$") || strings.HasPrefix(e.EventType, "$") || eventlog.ValidateStream(stream) != nil {
-		return eventlog.Recorded{}, false
-	}
+func (l *Log) recorded(seals *sealer, e *esdb.RecordedEvent) eventlog.Recorded {
 	return eventlog.Recorded{
 		Event: eventlog.Event{
 			ID:   seals.seal(e.EventID, e.EventType, e.Data, e.UserMetadata),
 			Type: e.EventType, Data: e.Data, Metadata: e.UserMetadata,
 		},
-		Stream: stream, Revision: e.EventNumber, Position: eventlog.Position(e.Position.Commit),
-	}, true
+		Stream: e.StreamID[len(l.prefix):], Revision: e.EventNumber, Position: eventlog.Position(e.Position.Commit),
+	}
 }
 
 // start is where the server is to begin for what comes after a position. It includes that
@@ -41,32 +43,54 @@ func start(after eventlog.Position) esdb.AllPosition {
 	return esdb.Position{Commit: uint64(after), Prepare: uint64(after)}
 }
 
-// ReadAll implements [eventlog.Log]. It reads page by page from the leader, which needs
-// the right to read "$all".
+// ReadAll implements [eventlog.Log]. It reads page by page from the leader, one page ahead
+// of its consumer, which needs the right to read "$all".
 func (l *Log) ReadAll(ctx context.Context, after eventlog.Position) iter.Seq2[eventlog.Recorded, error] {
 	return func(yield func(eventlog.Recorded, error) bool) {
-		from := start(after)
-		for more := true; more; {
-			p, err := l.allPage(ctx, after, from, esdb.Forwards, pageEvents)
-			if err != nil {
-				yield(eventlog.Recorded{}, err)
+		asking, cancel := context.WithCancel(ctx)
+		defer cancel()
+		after, seals := after, newSealer()
+		for pages := l.ahead(asking, after, start(after)); pages != nil; {
+			next := <-pages
+			if next.err != nil {
+				yield(eventlog.Recorded{}, next.err)
 				return
 			}
-			for i := range p.events {
-				if p.events[i].Position <= after {
+			if pages = nil; next.more {
+				pages = l.ahead(asking, after, next.last)
+			}
+			for _, e := range next.events {
+				if position := eventlog.Position(e.Position.Commit); position > after {
+					after = position
+				} else {
 					continue
 				}
 				if err := context.Cause(ctx); err != nil {
 					yield(eventlog.Recorded{}, err)
 					return
 				}
-				if after = p.events[i].Position; !yield(p.events[i], nil) {
+				if !yield(l.recorded(seals, e), nil) {
 					return
 				}
 			}
-			from, more = p.last, p.more
 		}
 	}
+}
+
+// fetched is a page, or why there is none.
+type fetched struct {
+	page
+	err error
+}
+
+// ahead reads a page of the whole log while its consumer does something else.
+func (l *Log) ahead(ctx context.Context, after eventlog.Position, from esdb.AllPosition) <-chan fetched {
+	pages := make(chan fetched, 1)
+	l.workers.do(func() {
+		p, err := l.allPage(ctx, after, from, esdb.Forwards, pageEvents)
+		pages <- fetched{p, err}
+	})
+	return pages
 }
 
 // Head implements [eventlog.Headed]: it reads backwards until it finds an event of this
@@ -79,7 +103,7 @@ func (l *Log) Head(ctx context.Context) (eventlog.Position, error) {
 			return eventlog.Start, err
 		}
 		if len(p.events) > 0 {
-			return p.events[0].Position, nil
+			return eventlog.Position(p.events[0].Position.Commit), nil
 		}
 		if !p.more {
 			return eventlog.Start, nil

@@ -134,8 +134,7 @@ func (f *follower) deliver(e *esdb.RecordedEvent) bool {
 		return true
 	}
 	f.at = position
-	recorded, ours := f.recorded(f.seals, e)
-	if ours && !f.yield(recorded, nil) {
+	if _, ours := f.streamOf(e); ours && !f.yield(f.recorded(f.seals, e), nil) {
 		f.stopped = true
 	}
 	return !f.stopped

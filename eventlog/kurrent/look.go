@@ -25,8 +25,8 @@ func (l *Log) look(ctx context.Context, stream string) (uint64, error) {
 	if len(p.events) == 0 {
 		return 0, &eventlog.Damaged{Stream: stream, Kind: eventlog.Truncated, Reason: "it exists but has no events"}
 	}
-	for i := range p.events {
-		if p.events[i].Revision != uint64(i) {
+	for i, e := range p.events {
+		if e.EventNumber != uint64(i) {
 			l.whole.forget(stream)
 			return 0, eventlog.Missing(stream, uint64(i))
 		}
@@ -37,7 +37,7 @@ func (l *Log) look(ctx context.Context, stream string) (uint64, error) {
 			return 0, l.notWhole(ctx, stream, err)
 		}
 		if len(p.events) == 1 {
-			n = p.events[0].Revision + 1
+			n = p.events[0].EventNumber + 1
 		}
 	}
 	l.whole.saw(stream, n, began)

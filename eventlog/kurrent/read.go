@@ -14,7 +14,7 @@ import (
 
 const (
 	// pageEvents and pageBytes are the most that is read in one request.
-	pageEvents = 512
+	pageEvents = 1024
 	pageBytes  = 4 << 20
 
 	// short is the length up to which a stream is always read from its start, which
@@ -22,9 +22,9 @@ const (
 	short = 64
 )
 
-// page is what one request read.
+// page is what one request read: the events of this log, in the client's form.
 type page struct {
-	events []eventlog.Recorded
+	events []*esdb.RecordedEvent
 	// last is the position of the last event that the server sent, ours or not.
 	last esdb.Position
 	// more says that there may be more.
@@ -40,7 +40,7 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 			}
 			return // there can be no such stream
 		}
-		began := l.Clock()
+		began, seals := l.Clock(), newSealer()
 		at := uint64(0)
 		if from > short {
 			whole, err := l.firstOf(ctx, stream)
@@ -55,8 +55,8 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 		}
 		for more := true; more; {
 			p, err := l.streamPage(ctx, stream, at, pageEvents)
-			for i := range p.events {
-				if p.events[i].Revision != at {
+			for _, e := range p.events {
+				if e.EventNumber != at {
 					err = eventlog.Missing(stream, at)
 					break
 				}
@@ -67,7 +67,7 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 					yield(eventlog.Recorded{}, err)
 					return
 				}
-				if !yield(p.events[i], nil) {
+				if !yield(l.recorded(seals, e), nil) {
 					return
 				}
 			}
@@ -89,7 +89,7 @@ func (l *Log) firstOf(ctx context.Context, stream string) (bool, error) {
 	if err != nil || len(p.events) == 0 {
 		return false, err
 	}
-	if p.events[0].Revision != 0 {
+	if p.events[0].EventNumber != 0 {
 		return false, eventlog.Missing(stream, 0)
 	}
 	return true, nil
@@ -148,7 +148,7 @@ func readStream(ctx context.Context, c *client, l *Log, stream string, from, cou
 func receive(reading *esdb.ReadStream, l *Log, count uint64) (page, error) {
 	defer reading.Close()
 	var p page
-	received, size, seals := uint64(0), 0, newSealer()
+	received, size := uint64(0), 0
 	for {
 		resolved, err := reading.Recv()
 		switch {
@@ -161,8 +161,8 @@ func receive(reading *esdb.ReadStream, l *Log, count uint64) (page, error) {
 		e := resolved.OriginalEvent()
 		received++
 		p.last = e.Position
-		if recorded, ours := l.recorded(seals, e); ours {
-			p.events = append(p.events, recorded)
+		if _, ours := l.streamOf(e); ours {
+			p.events = append(p.events, e)
 			size += len(e.Data) + len(e.UserMetadata)
 		}
 		if size > pageBytes {
