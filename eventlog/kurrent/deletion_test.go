@@ -141,7 +141,7 @@ func TestReadingIsLooking(t *testing.T) {
 func TestPrefixes(t *testing.T) {
 	s := keeping(t)
 	open := func(prefix string) *Log {
-		l, err := Open(t.Context(), "esdb://"+s.address+"?tls=false&prefix="+prefix, nil)
+		l, err := Open(t.Context(), s.url()+"&prefix="+prefix, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +241,7 @@ func TestDerivedIDs(t *testing.T) {
 	claim := func(stream, key string) eventlog.StreamAppend {
 		return eventlog.StreamAppend{Stream: stream, Events: []eventlog.Event{{ID: derived, Type: "KeyClaimed", Data: []byte(key)}}}
 	}
-	config, err := esdb.ParseConnectionString("esdb://" + s.address + "?tls=false")
+	config, err := esdb.ParseConnectionString(s.url())
 	if err != nil {
 		t.Fatal(err)
 	}

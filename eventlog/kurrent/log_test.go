@@ -12,7 +12,7 @@ func TestConformance(t *testing.T) {
 	logtest.Run(t, logtest.Harness{
 		Open: func(t *testing.T) eventlog.Log {
 			s := keeping(t)
-			l, err := Open(t.Context(), "esdb://"+s.address+"?tls=false", nil)
+			l, err := Open(t.Context(), s.url(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 			}
 			s.stop()
 			s.start(t)
-			l, err := Open(t.Context(), "esdb://"+s.address+"?tls=false", nil)
+			l, err := Open(t.Context(), s.url(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -293,7 +293,7 @@ func dial(t *testing.T, s *script, options *Options) *Log {
 	if options == nil {
 		options = brief()
 	}
-	l, err := Open(t.Context(), "esdb://"+s.address+"?tls=false&maxDiscoverAttempts=2&discoveryInterval=10&gossipTimeout=1", options)
+	l, err := Open(t.Context(), s.url(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,4 +309,7 @@ func tested(stream string, at uint64, n int) eventlog.StreamAppend {
 	return a
 }
 
-func (s *script) url() string { return "esdb://" + s.address + "?tls=false" }
+// url names the server; what waits for it to come back does not wait long.
+func (s *script) url() string {
+	return "esdb://" + s.address + "?tls=false&maxDiscoverAttempts=2&discoveryInterval=10&gossipTimeout=1"
+}
