@@ -16,7 +16,7 @@ import (
 // streams without the prefix.
 func (l *Log) streamOf(e *esdb.RecordedEvent) (string, bool) {
 	stream, ours := strings.CutPrefix(e.StreamID, l.prefix)
-	return stream, ours && !strings.HasPrefix(e.StreamID, "$") && !strings.HasPrefix(e.EventType, "$") && eventlog.ValidateStream(stream) == nil
+	return stream, ours && !strings.HasPrefix(e.EventType, "$") && eventlog.ValidateStream(stream) == nil
 }
 
 // recorded returns an event of this log as the port has it.

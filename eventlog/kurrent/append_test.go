@@ -3,7 +3,6 @@ package kurrent
 import (
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
+	"holdfast/internal/kurrentnode"
 )
 
 // answers returns an append that is answered with errors first, and then succeeds.
@@ -22,7 +22,7 @@ func answers(list ...error) func(int, *streams.AppendReq_Options, streams.Stream
 		if n < len(list) {
 			return list[n]
 		}
-		return s.SendAndClose(took(0, 100))
+		return s.SendAndClose(kurrentnode.Took(0, 100))
 	}
 }
 
@@ -31,27 +31,18 @@ func always(err error) func(int, *streams.AppendReq_Options, streams.Streams_App
 	return func(int, *streams.AppendReq_Options, streams.Streams_AppendServer) error { return err }
 }
 
-// elsewhere is an append that is answered by naming the leader.
-func elsewhere(leader string) func(int, *streams.AppendReq_Options, streams.Streams_AppendServer) error {
-	return func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
-		host, port, _ := net.SplitHostPort(leader)
-		r.SetTrailer(metadata.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port))
-		return status.Error(codes.NotFound, "Leader info available")
-	}
-}
-
 // A node that does not lead names the one that does, and the append goes there.
 func TestNotLeader(t *testing.T) {
-	follower, other := serve(t), serve(t)
+	follower, other := kurrentnode.Start(t), kurrentnode.Start(t)
 	l := dial(t, follower, nil)
-	follower.on(elsewhere(other.address), nil)
+	follower.On(kurrentnode.Elsewhere(other), nil)
 	for range 3 {
 		if _, err := l.Append(t.Context(), tested("s", 0, 1)); err != nil {
 			t.Errorf("Append = %v", err)
 		}
 	}
-	asked, _ := follower.counts()
-	if led, _ := other.counts(); asked != 1 || led != 3 {
+	asked, _ := follower.Counts()
+	if led, _ := other.Counts(); asked != 1 || led != 3 {
 		t.Errorf("the follower was asked %d times, the leader %d times", asked, led)
 	}
 }
@@ -82,11 +73,11 @@ func TestAppendErrors(t *testing.T) {
 		"tombstone":           {answer: with(codes.FailedPrecondition), trail: metadata.Pairs("exception", "stream-deleted", "stream-name", "s"), want: &eventlog.Damaged{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
+			s := kurrentnode.Start(t)
 			l := dial(t, s, nil)
-			s.on(func(n int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
+			s.On(func(n int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
 				if n > 0 {
-					return r.SendAndClose(took(0, 100))
+					return r.SendAndClose(kurrentnode.Took(0, 100))
 				}
 				r.SetTrailer(c.trail)
 				return c.answer
@@ -94,7 +85,7 @@ func TestAppendErrors(t *testing.T) {
 			_, err := l.Append(t.Context(), tested("s", 0, 1))
 			var damaged *eventlog.Damaged
 			var refused *Refused
-			appends, _ := s.counts()
+			appends, _ := s.Counts()
 			switch {
 			case c.fatal:
 				if !errors.As(err, &refused) || appends != 1 || c.want != nil && !errors.Is(err, c.want) {
@@ -113,9 +104,9 @@ func TestAppendErrors(t *testing.T) {
 
 // A refusal after a try that may have gone through does not say that nothing was written.
 func TestRefusalAfterUnknown(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
-	s.on(answers(status.Error(codes.Aborted, "timeout"), status.Error(codes.PermissionDenied, "denied")), nil)
+	s.On(answers(status.Error(codes.Aborted, "timeout"), status.Error(codes.PermissionDenied, "denied")), nil)
 	if _, err := l.Append(t.Context(), tested("s", 0, 1)); !errors.Is(err, eventlog.ErrUnknownResult) {
 		t.Errorf("Append = %v, want an unknown result", err)
 	}
@@ -127,19 +118,19 @@ func TestAcceptedIsChecked(t *testing.T) {
 		answer *streams.AppendResp
 		at     uint64
 	}{
-		"to a stream that was deleted":       {took(5, 100), 0},
-		"a repetition that cannot be read":   {took(0, 0), 0},
-		"one further than stated":            {took(2, 100), 1},
+		"to a stream that was deleted":       {kurrentnode.Took(5, 100), 0},
+		"a repetition that cannot be read":   {kurrentnode.Took(0, 0), 0},
+		"one further than stated":            {kurrentnode.Took(2, 100), 1},
 		"a success that says nothing at all": {&streams.AppendResp{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
+			s := kurrentnode.Start(t)
 			l := dial(t, s, nil)
-			s.on(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
+			s.On(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
 				return r.SendAndClose(c.answer)
 			},
 				func(_ int, _ *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
-					return r.Send(holding("s", 0, 7))
+					return r.Send(kurrentnode.Holding("s", 0, 7))
 				})
 			_, err := l.Append(t.Context(), tested("s", c.at, 1))
 			var damaged *eventlog.Damaged
@@ -152,15 +143,15 @@ func TestAcceptedIsChecked(t *testing.T) {
 
 // Every append says which revision it wants, and there is no way not to.
 func TestRevisionsAreStated(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
 	for _, at := range []uint64{0, 1, 2, 1 << 40} {
 		var got *streams.AppendReq_Options
-		s.on(func(_ int, o *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
+		s.On(func(_ int, o *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
 			got = o
-			return r.SendAndClose(took(at, 100))
+			return r.SendAndClose(kurrentnode.Took(at, 100))
 		}, func(_ int, _ *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
-			return r.Send(holding("s", 0, 7))
+			return r.Send(kurrentnode.Holding("s", 0, 7))
 		})
 		if _, err := l.Append(t.Context(), tested("s", at, 1)); err != nil {
 			t.Fatal(err)
@@ -178,12 +169,12 @@ func TestRevisionsAreStated(t *testing.T) {
 // A conflict with what cannot be read: the stream is read again for a while, and then the
 // conflict says that its length is not known.
 func TestConflictThatCannotBeRead(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
 	conflict := func(read func(n int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error) *eventlog.Conflict {
 		t.Helper()
-		s.on(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
-			return r.SendAndClose(lost())
+		s.On(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
+			return r.SendAndClose(kurrentnode.Lost())
 		}, read)
 		_, err := l.Append(t.Context(), tested("s", 0, 1))
 		var c *eventlog.Conflict
@@ -193,7 +184,7 @@ func TestConflictThatCannotBeRead(t *testing.T) {
 		return c
 	}
 	absent := func(o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
-		return r.Send(notFound(&streams.ReadReq{Options: o}))
+		return r.Send(kurrentnode.NotFound(o))
 	}
 	began := time.Now()
 	if c := conflict(func(_ int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error { return absent(o, r) }); c.Actual != nil {
@@ -207,7 +198,7 @@ func TestConflictThatCannotBeRead(t *testing.T) {
 		if n < 4 {
 			return absent(o, r)
 		}
-		return r.Send(holding("s", 0, 7))
+		return r.Send(kurrentnode.Holding("s", 0, 7))
 	}); c.Actual == nil || *c.Actual != 1 {
 		t.Errorf("the stream's length is said to be %v", c.Actual)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"holdfast/eventlog"
+	"holdfast/internal/kurrentnode"
 )
 
 // body is as long as an event of the ledger.
@@ -24,10 +25,10 @@ func fresh() eventlog.Event {
 }
 
 // sides are the client by itself, and the log that stands on it.
-func sides(b *testing.B, run func(b *testing.B, server *script, client *esdb.Client, log *Log)) {
+func sides(b *testing.B, run func(b *testing.B, server *kurrentnode.Node, client *esdb.Client, log *Log)) {
 	b.Run("client", func(b *testing.B) {
-		server := keeping(b)
-		config, err := esdb.ParseConnectionString(server.url())
+		server := kurrentnode.Keep(b)
+		config, err := esdb.ParseConnectionString(server.URL())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -40,8 +41,8 @@ func sides(b *testing.B, run func(b *testing.B, server *script, client *esdb.Cli
 		run(b, server, client, nil)
 	})
 	b.Run("log", func(b *testing.B) {
-		server := keeping(b)
-		log, err := Open(context.Background(), server.url(), nil)
+		server := kurrentnode.Keep(b)
+		log, err := Open(context.Background(), server.URL(), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -54,7 +55,7 @@ func sides(b *testing.B, run func(b *testing.B, server *script, client *esdb.Cli
 func BenchmarkAppend(b *testing.B) {
 	for _, callers := range []int{1, 16} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			sides(b, func(b *testing.B, _ *script, client *esdb.Client, log *Log) {
+			sides(b, func(b *testing.B, _ *kurrentnode.Node, client *esdb.Client, log *Log) {
 				var streams atomic.Int64
 				b.SetParallelism(max(1, callers/2)) // times GOMAXPROCS, which is 2 where this is compared
 				run := func(next func() bool) {
@@ -93,8 +94,8 @@ func appendOne(client *esdb.Client, log *Log, stream string, at uint64) error {
 }
 
 // fill appends ten thousand events to streams of as many as is said.
-func fill(b *testing.B, server *script, each int) (streams int) {
-	log, err := Open(context.Background(), server.url(), nil)
+func fill(b *testing.B, server *kurrentnode.Node, each int) (streams int) {
+	log, err := Open(context.Background(), server.URL(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func drain(b *testing.B, reading *esdb.ReadStream, err error) (n int) {
 
 // BenchmarkReadAll reads ten thousand events.
 func BenchmarkReadAll(b *testing.B) {
-	sides(b, func(b *testing.B, server *script, client *esdb.Client, log *Log) {
+	sides(b, func(b *testing.B, server *kurrentnode.Node, client *esdb.Client, log *Log) {
 		fill(b, server, 1000)
 		for b.Loop() {
 			n := 0
@@ -159,7 +160,7 @@ func BenchmarkReadAll(b *testing.B) {
 
 // BenchmarkReadStream reads streams of ten events.
 func BenchmarkReadStream(b *testing.B) {
-	sides(b, func(b *testing.B, server *script, client *esdb.Client, log *Log) {
+	sides(b, func(b *testing.B, server *kurrentnode.Node, client *esdb.Client, log *Log) {
 		streams := fill(b, server, 10)
 		for i := 0; b.Loop(); i++ {
 			stream, n := fmt.Sprintf("s%d", i%streams), 0

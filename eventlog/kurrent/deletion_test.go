@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
+	"holdfast/internal/kurrentnode"
 )
 
 // damaged fails the test unless an error says that the stream has lost its start.
@@ -36,12 +38,12 @@ func appended(t *testing.T, l *Log, a eventlog.StreamAppend) {
 // D5: whoever deletes a stream behind our back lets nobody claim anew. The server itself
 // would let everybody.
 func TestDeletedStreams(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	l, other := dial(t, s, nil), dial(t, s, nil)
 	first3 := tested("s", 0, 3)
 	appended(t, l, first3)
-	s.keeper.delete("s")
-	before := s.keeper.streams["s"].length
+	s.Streams.Delete("s")
+	before := s.Streams.Len("s")
 
 	damaged(t, "ReadStream", first(l.ReadStream(t.Context(), "s", 0)))
 	damaged(t, "ReadStream from behind", first(l.ReadStream(t.Context(), "s", 2)))
@@ -51,7 +53,7 @@ func TestDeletedStreams(t *testing.T) {
 	}
 	_, err := l.Append(t.Context(), first3)
 	damaged(t, "the repetition of what was deleted", err)
-	if got := s.keeper.streams["s"].length; got != before {
+	if got := s.Streams.Len("s"); got != before {
 		t.Fatalf("%d events were written", got-before)
 	}
 
@@ -68,33 +70,66 @@ func TestDeletedStreams(t *testing.T) {
 
 // A stream whose start is out of reach, and one that was deleted for good.
 func TestTruncatedStreams(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	l := dial(t, s, nil)
 	appended(t, l, tested("s", 0, 100))
-	s.keeper.mu.Lock()
-	s.keeper.streams["s"].begins = 2
-	s.keeper.mu.Unlock()
+	s.Streams.Truncate("s", 2)
 	for _, from := range []uint64{0, 1, 2, 50, 70, 99, 100} {
 		damaged(t, fmt.Sprintf("ReadStream from %d", from), first(l.ReadStream(t.Context(), "s", from)))
 	}
 	_, err := dial(t, s, nil).Append(t.Context(), tested("s", 100, 1))
 	damaged(t, "Append", err)
-	s.keeper.mu.Lock()
-	s.keeper.streams["s"].begins = 1000
-	s.keeper.mu.Unlock()
+	s.Streams.Truncate("s", 1000)
 	damaged(t, "ReadStream of a stream of which nothing is left", first(l.ReadStream(t.Context(), "s", 0)))
+}
+
+// The server's own events are no part of the log, in streams of ours neither: a tombstone,
+// a link.
+func TestServersOwnEvents(t *testing.T) {
+	s := kurrentnode.Keep(t)
+	l := dial(t, s, nil)
+	appended(t, l, tested("s", 0, 1))
+	s.Streams.Put("s", "$>", "0@other")
+	s.Streams.Put("$stats-0", "Stats", "{}")
+	appended(t, l, tested("r", 0, 1))
+	var seen []string
+	for r, err := range l.ReadAll(t.Context(), eventlog.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, r.Stream)
+	}
+	if strings.Join(seen, " ") != "s r" {
+		t.Errorf("the log has events of %v", seen)
+	}
+	s.Streams.Put("$stats-0", "Stats", "{}")
+	if head, err := l.Head(t.Context()); err != nil || head != last(t, l, "r") {
+		t.Errorf("Head = %d, %v", head, err)
+	}
+}
+
+// last returns the position of a stream's last event.
+func last(t *testing.T, l *Log, stream string) (position eventlog.Position) {
+	t.Helper()
+	for r, err := range l.ReadStream(t.Context(), stream, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		position = r.Position
+	}
+	return position
 }
 
 // What was seen whole is taken to be whole for a moment, and no longer.
 func TestTrustEnds(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	var now atomic.Int64
 	options := brief()
 	options.Clock = func() time.Time { return time.Unix(now.Load(), 0) }
 	options.Trust = 10 * time.Second
 	l := dial(t, s, options)
 	appended(t, l, tested("s", 0, 1))
-	reads := func() int { _, n := s.counts(); return n }
+	reads := func() int { _, n := s.Counts(); return n }
 	before := reads()
 	for at := range uint64(5) { // one append after another, and no look between them
 		appended(t, l, tested("s", at+1, 1))
@@ -112,7 +147,7 @@ func TestTrustEnds(t *testing.T) {
 	if n := reads() - before; n != 1 {
 		t.Errorf("%d requests to read once it is not", n)
 	}
-	s.keeper.delete("s")
+	s.Streams.Delete("s")
 	now.Add(10)
 	_, err := l.Append(t.Context(), tested("s", 8, 1))
 	damaged(t, "Append", err)
@@ -120,7 +155,7 @@ func TestTrustEnds(t *testing.T) {
 
 // What is seen of a stream that this log has not appended to counts as well.
 func TestReadingIsLooking(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	appended(t, dial(t, s, nil), tested("s", 0, 3))
 	l := dial(t, s, nil)
 	n := 0
@@ -130,18 +165,18 @@ func TestReadingIsLooking(t *testing.T) {
 		}
 		n++
 	}
-	_, before := s.counts()
+	_, before := s.Counts()
 	appended(t, l, tested("s", 3, 1))
-	if _, after := s.counts(); n != 2 || after != before {
+	if _, after := s.Counts(); n != 2 || after != before {
 		t.Errorf("%d events, %d requests to read between reading and appending", n, after-before)
 	}
 }
 
 // Logs with prefixes of their own share a server, and do not see each other.
 func TestPrefixes(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	open := func(prefix string) *Log {
-		l, err := Open(t.Context(), s.url()+"&prefix="+prefix, nil)
+		l, err := Open(t.Context(), s.URL()+"&prefix="+prefix, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,13 +215,13 @@ func TestPrefixes(t *testing.T) {
 func TestLostAnswers(t *testing.T) {
 	for _, code := range []codes.Code{codes.Aborted, codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.Unknown} {
 		t.Run(code.String(), func(t *testing.T) {
-			s := keeping(t)
-			s.lose = func(n int) error {
+			s := kurrentnode.Keep(t)
+			s.Lose(func(n int) error {
 				if n%3 < 2 {
 					return status.Error(code, "the answer was lost")
 				}
 				return nil
-			}
+			})
 			l := dial(t, s, nil)
 			for at := range uint64(3) {
 				appended(t, l, tested("s", 2*at, 2))
@@ -207,7 +242,7 @@ func TestLostAnswers(t *testing.T) {
 
 // A10: of 64 claimants one wins, a hundred times over.
 func TestA10RacingClaimants(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	logs := []*Log{dial(t, s, nil), dial(t, s, nil), dial(t, s, nil)}
 	const rounds, claimants = 100, 64
 	for round := range rounds {
@@ -236,12 +271,12 @@ func TestA10RacingClaimants(t *testing.T) {
 // Event ids that are derived from what is claimed make the server tell every claimant that
 // it has won. Through this log they do not, as long as the claims say who claims.
 func TestDerivedIDs(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	derived := uuid.NewSHA1(uuid.NameSpaceOID, []byte("w1"))
 	claim := func(stream, key string) eventlog.StreamAppend {
 		return eventlog.StreamAppend{Stream: stream, Events: []eventlog.Event{{ID: derived, Type: "KeyClaimed", Data: []byte(key)}}}
 	}
-	config, err := esdb.ParseConnectionString(s.url())
+	config, err := esdb.ParseConnectionString(s.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

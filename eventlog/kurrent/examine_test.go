@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
+	"holdfast/internal/kurrentnode"
 )
 
 // examined returns the findings by their checks, and fails the test where a bad one has no
@@ -32,11 +33,11 @@ func examined(t *testing.T, l *Log) map[string]eventlog.Finding {
 }
 
 func TestExamine(t *testing.T) {
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	l := dial(t, s, nil)
 	appended(t, l, tested("withdrawal-1", 0, 1))
 	appended(t, l, tested("withdrawal-2", 0, 1))
-	events := len(s.keeper.all)
+	events := s.Streams.Size()
 	for check, f := range examined(t, l) {
 		want := eventlog.Fine
 		if check == "deletion" {
@@ -46,7 +47,7 @@ func TestExamine(t *testing.T) {
 			t.Errorf("%s: %+v", check, f)
 		}
 	}
-	if n := len(s.keeper.all); n != events {
+	if n := s.Streams.Size(); n != events {
 		t.Errorf("the examination left %d events behind", n-events)
 	}
 	for metadata, grade := range map[string]eventlog.Grade{
@@ -60,11 +61,9 @@ func TestExamine(t *testing.T) {
 		`{"$acl":{"$d":"$admins","$mw":["$admins"]}}`: eventlog.Fine,
 		`{"$acl":"$userStreamAcl"}`:                   eventlog.Fine,
 	} {
-		s.keeper.mu.Lock()
-		s.keeper.note("withdrawal-2", `{"$maxCount":1}`) // only the newest counts
-		s.keeper.note("withdrawal-2", metadata)
-		s.keeper.note("$ours-not", `{"$maxCount":1}`)
-		s.keeper.mu.Unlock()
+		s.Streams.Put("$$withdrawal-2", "$metadata", `{"$maxCount":1}`) // only the newest counts
+		s.Streams.Put("$$withdrawal-2", "$metadata", metadata)
+		s.Streams.Put("$$$ours-not", "$metadata", `{"$maxCount":1}`)
 		f := examined(t, l)["retention"]
 		if f.Grade != grade || grade != eventlog.Fine && !strings.Contains(f.Detail, "withdrawal-2") {
 			t.Errorf("%s: %+v, want %s", metadata, f, grade)
@@ -78,9 +77,6 @@ func TestExamine(t *testing.T) {
 
 // Who may delete, as the server's defaults have it.
 func TestExamineDefaults(t *testing.T) {
-	s := keeping(t)
-	l := dial(t, s, nil)
-	l.secure = true
 	for settings, grade := range map[string]eventlog.Grade{
 		"": eventlog.Risky,
 		`{"$userStreamAcl":{"$r":"$all","$w":"$all","$d":"$admins","$mr":"$all","$mw":"$admins"}}`: eventlog.Fine,
@@ -90,32 +86,29 @@ func TestExamineDefaults(t *testing.T) {
 		`{"$systemStreamAcl":{"$d":"$admins","$mw":"$admins"}}`:                                    eventlog.Risky,
 		`no JSON`: eventlog.Risky,
 	} {
+		s := kurrentnode.Keep(t)
+		l := dial(t, s, nil)
+		l.secure = true
 		if settings != "" {
-			s.keeper.mu.Lock()
-			s.keeper.streams["$settings"] = &keptStream{events: map[uint64]*kept{}}
-			s.keeper.write("$settings", s.keeper.streams["$settings"], &streams.AppendReq_ProposedMessage{Data: []byte(settings), Metadata: map[string]string{"type": "settings"}})
-			s.keeper.mu.Unlock()
+			s.Streams.Put("$settings", "settings", settings)
 		}
 		if f := examined(t, l)["deletion"]; f.Grade != grade {
 			t.Errorf("%s: %+v, want %s", settings, f, grade)
 		}
-		s.keeper.mu.Lock()
-		delete(s.keeper.streams, "$settings")
-		s.keeper.mu.Unlock()
 	}
 }
 
 // What the user is not allowed is a finding, and so is a server that has gone.
 func TestExamineForbidden(t *testing.T) {
 	denied := status.Error(codes.PermissionDenied, "denied")
-	s := keeping(t)
+	s := kurrentnode.Keep(t)
 	l := dial(t, s, nil)
-	s.on(func(int, *streams.AppendReq_Options, streams.Streams_AppendServer) error { return denied },
+	s.On(func(int, *streams.AppendReq_Options, streams.Streams_AppendServer) error { return denied },
 		func(_ int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
 			if o.GetAll() != nil {
 				return denied
 			}
-			return s.keeper.read(o, r)
+			return s.Streams.Read(o, r)
 		})
 	found := examined(t, l)
 	for check, grade := range map[string]eventlog.Grade{"leader": eventlog.Fine, "append": eventlog.Forbidden, "read all": eventlog.Forbidden, "retention": eventlog.Risky} {
@@ -123,7 +116,7 @@ func TestExamineForbidden(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", check, found[check], grade)
 		}
 	}
-	s.stop()
+	s.Stop()
 	l.Patience = 50e6
 	findings, err := l.Examine(t.Context())
 	if err != nil || len(findings) != 1 || findings[0].Grade != eventlog.Unreachable {
@@ -133,20 +126,20 @@ func TestExamineForbidden(t *testing.T) {
 
 // A server that does not let the user in is said so when the log is opened.
 func TestOpenRefuses(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	for code, want := range map[codes.Code]error{codes.Unauthenticated: eventlog.ErrForbidden, codes.PermissionDenied: eventlog.ErrForbidden, codes.Unavailable: eventlog.ErrUnavailable} {
-		s.on(nil, func(int, *streams.ReadReq_Options, streams.Streams_ReadServer) error { return status.Error(code, "no") })
-		_, err := Open(t.Context(), s.url(), &Options{Patience: 50e6})
+		s.On(nil, func(int, *streams.ReadReq_Options, streams.Streams_ReadServer) error { return status.Error(code, "no") })
+		_, err := Open(t.Context(), s.URL(), &Options{Patience: 50e6})
 		var refused *eventlog.OpenError
 		if !errors.As(err, &refused) || !errors.Is(err, want) || refused.Reason == "" || refused.Try == "" {
 			t.Errorf("Open of a server that says %s = %v", code, err)
 		}
 	}
-	s.stop()
-	if _, err := Open(t.Context(), s.url(), &Options{Patience: 50e6}); !errors.Is(err, eventlog.ErrUnavailable) {
+	s.Stop()
+	if _, err := Open(t.Context(), s.URL(), &Options{Patience: 50e6}); !errors.Is(err, eventlog.ErrUnavailable) {
 		t.Errorf("Open of a server that is not there = %v", err)
 	}
-	if _, err := Open(t.Context(), s.url(), &Options{Trust: -1}); err == nil {
+	if _, err := Open(t.Context(), s.URL(), &Options{Trust: -1}); err == nil {
 		t.Error("a negative option is taken")
 	}
 }

@@ -10,27 +10,27 @@ import (
 	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
+	"holdfast/internal/kurrentnode"
 )
 
 // A subscription that drops is taken up again where it was, whatever the server sends
 // twice.
 func TestFollowGoesOn(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
-	s.on(nil, func(n int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
+	s.On(nil, func(n int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
 		if n%3 == 1 {
 			return status.Error(codes.Unavailable, "not now") // not even confirmed
 		}
-		confirm := &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: "x"}
-		_ = r.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{Confirmation: confirm}})
+		_ = r.Send(kurrentnode.Confirmed())
 		next := o.GetAll().GetPosition().GetCommitPosition() / 10 // event r is at position 10(r+1)
 		if next > 0 {
 			next-- // once more
 		}
 		for revision := next; revision < next+3; revision++ {
 			for range 2 { // everything twice
-				_ = r.Send(holding("s", revision, 10*(revision+1)))
-				_ = r.Send(holding("$stats", revision, 10*(revision+1)+1))
+				_ = r.Send(kurrentnode.Holding("s", revision, 10*(revision+1)))
+				_ = r.Send(kurrentnode.Holding("$stats", revision, 10*(revision+1)+1))
 			}
 		}
 		if n%2 == 0 {
@@ -54,14 +54,14 @@ func TestFollowGoesOn(t *testing.T) {
 
 // A follower whose server stays away is told in the end.
 func TestFollowGivesUp(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, &Options{Patience: 20 * time.Millisecond})
-	s.stop()
+	s.Stop()
 	if err := first(l.Follow(t.Context(), eventlog.Start)); !errors.Is(err, eventlog.ErrUnavailable) {
 		t.Errorf("Follow = %v, want that it cannot be reached", err)
 	}
-	s.start(t)
-	s.on(nil, func(int, *streams.ReadReq_Options, streams.Streams_ReadServer) error {
+	s.Listen(t)
+	s.On(nil, func(int, *streams.ReadReq_Options, streams.Streams_ReadServer) error {
 		return status.Error(codes.PermissionDenied, "denied")
 	})
 	if err := first(l.Follow(t.Context(), eventlog.Start)); !errors.Is(err, eventlog.ErrForbidden) {

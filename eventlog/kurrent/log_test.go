@@ -5,14 +5,15 @@ import (
 
 	"holdfast/eventlog"
 	"holdfast/eventlog/logtest"
+	"holdfast/internal/kurrentnode"
 )
 
 func TestConformance(t *testing.T) {
-	servers := map[eventlog.Log]*script{}
+	servers := map[eventlog.Log]*kurrentnode.Node{}
 	logtest.Run(t, logtest.Harness{
 		Open: func(t *testing.T) eventlog.Log {
-			s := keeping(t)
-			l, err := Open(t.Context(), s.url(), nil)
+			s := kurrentnode.Keep(t)
+			l, err := Open(t.Context(), s.URL(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -24,9 +25,9 @@ func TestConformance(t *testing.T) {
 			if err := log.Close(); err != nil {
 				t.Fatal(err)
 			}
-			s.stop()
-			s.start(t)
-			l, err := Open(t.Context(), s.url(), nil)
+			s.Stop()
+			s.Listen(t)
+			l, err := Open(t.Context(), s.URL(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +35,7 @@ func TestConformance(t *testing.T) {
 			return l
 		},
 		Damage: func(t *testing.T, log eventlog.Log, stream string, revision uint64) {
-			servers[log].keeper.remove(stream, revision)
+			servers[log].Streams.Remove(stream, revision)
 		},
 	})
 }

@@ -16,19 +16,20 @@ import (
 	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
+	"holdfast/internal/kurrentnode"
 )
 
 // The client whose discovery fails is closed for ever. The log gets another one.
 func TestDeadClientIsReplaced(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
-	s.stop()
+	s.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := l.Append(ctx, tested("s", 0, 1)); !errors.Is(err, eventlog.ErrUnknownResult) && !errors.Is(err, eventlog.ErrNotExecuted) {
 		t.Fatalf("Append to a server that is gone = %v", err)
 	}
-	s.start(t)
+	s.Listen(t)
 	if _, err := l.Append(t.Context(), tested("s", 0, 1)); err != nil {
 		t.Errorf("after the server has come back: %v", err)
 	}
@@ -38,7 +39,7 @@ func TestDeadClientIsReplaced(t *testing.T) {
 // would look for another node, and forget the one that it has. Whoever asks when they are
 // spoken is waited for.
 func TestLastWords(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
 	c, err := l.clients.acquire(t.Context())
 	if err != nil {
@@ -86,12 +87,12 @@ func TestCloseUnderCalls(t *testing.T) {
 		"unavailable": always(status.Error(codes.Unavailable, "Server Is Too Busy")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t)
+			s := kurrentnode.Start(t)
 			for range 20 {
 				options := brief()
 				options.Logger = slog.New(&watch{t: t, never: "panic"})
 				l := dial(t, s, options)
-				s.on(answer, nil)
+				s.On(answer, nil)
 				var group sync.WaitGroup
 				started := make(chan struct{}, 16)
 				for i := range 16 {
@@ -110,7 +111,7 @@ func TestCloseUnderCalls(t *testing.T) {
 				if name == "healthy" {
 					<-started
 				} else {
-					for appends := 0; appends == 0; appends, _ = s.counts() {
+					for appends := 0; appends == 0; appends, _ = s.Counts() {
 						time.Sleep(time.Millisecond)
 					}
 				}
@@ -139,13 +140,13 @@ func (w *watch) Handle(_ context.Context, r slog.Record) error {
 
 // Each time that it is told Unavailable, the client forgets to close a connection.
 func TestConnectionsDoNotLeak(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, &Options{Patience: 30 * time.Second, CallTimeout: time.Second})
 	busy := make([]error, 300)
 	for i := range busy {
 		busy[i] = status.Error(codes.Unavailable, "Server Is Too Busy")
 	}
-	s.on(answers(busy...), nil)
+	s.On(answers(busy...), nil)
 	var group sync.WaitGroup
 	for i := range 64 { // at once, so that some are in a client that is being replaced
 		group.Go(func() {
@@ -155,16 +156,13 @@ func TestConnectionsDoNotLeak(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := s.accepted.Load(); n < 3 {
-		t.Fatalf("only %d connections were made: this shows nothing", n)
+	if _, accepted := s.Connections(); accepted < 3 {
+		t.Fatalf("only %d connections were made: this shows nothing", accepted)
 	}
-	eventually(t, func() bool { return s.open.Load() <= 1 }, func() string {
-		return fmt.Sprintf("%d connections are open, of %d", s.open.Load(), s.accepted.Load())
-	})
+	open := func() int { n, _ := s.Connections(); return n }
+	eventually(t, func() bool { return open() <= 1 }, func() string { return fmt.Sprintf("%d connections are open", open()) })
 	l.Close()
-	eventually(t, func() bool { return s.open.Load() == 0 }, func() string {
-		return fmt.Sprintf("%d connections are open after Close", s.open.Load())
-	})
+	eventually(t, func() bool { return open() == 0 }, func() string { return fmt.Sprintf("%d connections are open after Close", open()) })
 }
 
 // eventually waits, for a while, for what other goroutines bring about.
@@ -179,7 +177,7 @@ func eventually(t *testing.T, holds func() bool, else_ func() string) {
 
 // The client's options about the leader come to nothing on the wire.
 func TestLeaderIsRequired(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
 	if _, err := l.Append(t.Context(), tested("s", 0, 1)); err != nil {
 		t.Fatal(err)
@@ -187,10 +185,10 @@ func TestLeaderIsRequired(t *testing.T) {
 	for _, err := range l.ReadStream(t.Context(), "s", 0) {
 		t.Fatal(err)
 	}
-	s.on(nil, func(n int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
+	s.On(nil, func(n int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
 		if o.GetSubscription() != nil {
-			_ = r.Send(&streams.ReadResp{Content: &streams.ReadResp_Confirmation{Confirmation: &streams.ReadResp_SubscriptionConfirmation{SubscriptionId: "x"}}})
-			_ = r.Send(holding("s", 0, 7))
+			_ = r.Send(kurrentnode.Confirmed())
+			_ = r.Send(kurrentnode.Holding("s", 0, 7))
 			<-r.Context().Done()
 		}
 		return nil
@@ -204,12 +202,11 @@ func TestLeaderIsRequired(t *testing.T) {
 		}
 		break
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.headers) < 5 {
-		t.Errorf("%d requests", len(s.headers))
+	headers := s.Headers()
+	if len(headers) < 5 {
+		t.Errorf("%d requests", len(headers))
 	}
-	for i, h := range s.headers {
+	for i, h := range headers {
 		if got := h.Get("requires-leader"); len(got) != 1 || got[0] != "true" {
 			t.Errorf("request %d has requires-leader %v", i, got)
 		}
@@ -218,11 +215,11 @@ func TestLeaderIsRequired(t *testing.T) {
 
 // A node that restarts costs the client one failed append. Here the caller sees nothing.
 func TestRestartIsNotSeen(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
 	for range 3 {
-		s.stop()
-		s.start(t)
+		s.Stop()
+		s.Listen(t)
 		if _, err := l.Append(t.Context(), tested("s", 0, 1)); err != nil {
 			t.Errorf("Append after a restart = %v", err)
 		}
@@ -233,28 +230,28 @@ func TestRestartIsNotSeen(t *testing.T) {
 func TestReadersFindTheNewLeader(t *testing.T) {
 	l, a, b, lead := cluster(t, brief())
 	lead(b)
-	a.stop()
+	a.Stop()
 	// Once the client's connection has noticed, readings do not even start, which is what
 	// the client makes nothing of. Nobody tells when that is.
 	time.Sleep(50 * time.Millisecond)
-	b.on(nil, nil)
+	b.On(nil, nil)
 	if err := first(l.ReadStream(t.Context(), "s", 0)); err != nil {
 		t.Errorf("ReadStream = %v", err)
 	}
-	if _, reads := b.counts(); reads == 0 {
+	if _, reads := b.Counts(); reads == 0 {
 		t.Error("the new leader was not asked")
 	}
 }
 
 // The client panics on messages that it does not know.
 func TestPanicOfTheClient(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
-	s.on(nil, func(n int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
+	s.On(nil, func(n int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
 		if n == 0 {
-			return r.Send(&streams.ReadResp{Content: &streams.ReadResp_CaughtUp_{CaughtUp: &streams.ReadResp_CaughtUp{}}})
+			return r.Send(kurrentnode.CaughtUp())
 		}
-		return r.Send(holding("s", 0, 7))
+		return r.Send(kurrentnode.Holding("s", 0, 7))
 	})
 	n := 0
 	for _, err := range l.ReadStream(t.Context(), "s", 0) {

@@ -13,15 +13,16 @@ import (
 	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
+	"holdfast/internal/kurrentnode"
 )
 
 // While discovery fails, callers that wait in the client wait for ever. Here they wait no
 // longer than their contexts, and are no goroutines left behind (TestMain sees to that).
 func TestCallersDoNotHang(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, nil)
 	for range 10 {
-		s.stop()
+		s.Stop()
 		var group sync.WaitGroup
 		for i := range 64 {
 			group.Go(func() {
@@ -43,7 +44,7 @@ func TestCallersDoNotHang(t *testing.T) {
 			})
 		}
 		group.Wait()
-		s.start(t)
+		s.Listen(t)
 		if _, err := l.Append(t.Context(), tested("s", 0, 1)); err != nil {
 			t.Errorf("after the server has come back: %v", err)
 		}
@@ -76,10 +77,11 @@ func TestSlowDiscovery(t *testing.T) {
 // While the client turns to a leader that does not answer, it is deaf to everybody. The
 // caller does not wait for it, and the next one gets another client.
 func TestDeafClient(t *testing.T) {
-	s, deaf := serve(t), serve(t)
-	deaf.deaf = make(chan struct{})
+	s, deaf := kurrentnode.Start(t), kurrentnode.Start(t)
+	heard := make(chan struct{})
+	deaf.Deafen(heard)
 	l := dial(t, s, nil)
-	s.on(elsewhere(deaf.address), nil)
+	s.On(kurrentnode.Elsewhere(deaf), nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	began := time.Now()
@@ -89,14 +91,14 @@ func TestDeafClient(t *testing.T) {
 	if waited := time.Since(began); waited > 700*time.Millisecond {
 		t.Errorf("a caller with 200 ms waited %s", waited)
 	}
-	s.on(answers(), nil)
+	s.On(answers(), nil)
 	if _, err := l.Append(t.Context(), tested("s", 0, 1)); err != nil {
 		t.Errorf("the next append: %v", err)
 	}
-	if n, _ := deaf.counts(); n != 0 {
+	if n, _ := deaf.Counts(); n != 0 {
 		t.Errorf("the deaf node was given %d appends", n)
 	}
-	close(deaf.deaf)
+	close(heard)
 	eventually(t, func() bool {
 		l.clients.mu.Lock()
 		defer l.clients.mu.Unlock()
@@ -106,7 +108,7 @@ func TestDeafClient(t *testing.T) {
 
 // There is a limit to how many calls are left to themselves.
 func TestHungCallsAreBounded(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, &Options{Patience: 50 * time.Millisecond})
 	for range maxHung {
 		defer l.clients.abandon()()
@@ -120,14 +122,14 @@ func TestHungCallsAreBounded(t *testing.T) {
 func TestSilentLeader(t *testing.T) {
 	l, a, b, lead := cluster(t, &Options{CallTimeout: 200 * time.Millisecond, Patience: 2 * time.Second})
 	lead(b)
-	a.on(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
+	a.On(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
 		<-r.Context().Done()
 		return nil
 	}, nil)
 	if _, err := l.Append(t.Context(), tested("s", 0, 1)); err != nil {
 		t.Errorf("Append = %v", err)
 	}
-	if appends, _ := b.counts(); appends != 1 {
+	if appends, _ := b.Counts(); appends != 1 {
 		t.Errorf("the new leader was given %d appends", appends)
 	}
 }
@@ -135,13 +137,13 @@ func TestSilentLeader(t *testing.T) {
 // A server that does not answer: every call ends with its own time or its caller's, the
 // error is the context's, and what was sent is not known to be there.
 func TestContextsAreHeard(t *testing.T) {
-	s := serve(t)
+	s := kurrentnode.Start(t)
 	l := dial(t, s, &Options{Patience: 400 * time.Millisecond, CallTimeout: 100 * time.Millisecond})
 	silent := func(ctx context.Context) error {
 		<-ctx.Done()
 		return status.FromContextError(ctx.Err()).Err()
 	}
-	s.on(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
+	s.On(func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
 		return silent(r.Context())
 	},
 		func(_ int, _ *streams.ReadReq_Options, r streams.Streams_ReadServer) error {

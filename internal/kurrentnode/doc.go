@@ -1,0 +1,15 @@
+// Package kurrentnode is a KurrentDB node for tests, in this process and behind a real
+// socket, that speaks the published protocol. It answers each request as a test says, so
+// that what the client makes of it can be seen; or it keeps streams by the server's rules
+// for appends: expected revisions, repetitions by ids, deletion.
+//
+//	node := kurrentnode.Keep(t)
+//	log, err := kurrent.Open(ctx, node.URL(), nil)
+//	...
+//	node.On(func(n int, o *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
+//		return status.Error(codes.Unavailable, "Server Is Too Busy")
+//	}, nil)
+//
+// Caveats. Its rules are a reading of the server's source, and no server. It has no users,
+// no TLS, no persistent subscriptions, and one node's streams are no other's.
+package kurrentnode
