@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,7 +20,6 @@ import (
 	"holdfast/aggregate"
 	"holdfast/audit"
 	"holdfast/eventlog"
-	"holdfast/eventlog/sqlite"
 	"holdfast/events"
 	"holdfast/rail"
 	"holdfast/rail/simulated"
@@ -75,7 +73,7 @@ const (
 )
 
 func (c child) run(ctx context.Context) error {
-	log, err := sqlite.Open(ctx, c.Log, nil)
+	log, err := openAt(ctx, c.Log)
 	if err != nil {
 		return err
 	}
@@ -173,33 +171,6 @@ func (c child) command(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// place is a log and a rail's book in files, for several processes.
-type place struct {
-	*fixture
-	path, book string
-	rail       *simulated.Rail
-}
-
-func newPlace(t *testing.T, o *submissions.Options) *place {
-	t.Helper()
-	dir := t.TempDir()
-	p := &place{path: filepath.Join(dir, "holdfast.db"), book: filepath.Join(dir, "book.jsonl")}
-	log, err := sqlite.Open(t.Context(), p.path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := log.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if p.rail, err = simulated.Open(p.book, nil); err != nil {
-		t.Fatal(err)
-	}
-	p.fixture = fixtureOn(t, log, o)
-	return p
-}
-
 // left is how many payments of a withdrawal are in the rail's book.
 func (p *place) left(t *testing.T, id events.WithdrawalID) int {
 	t.Helper()
@@ -227,6 +198,12 @@ const kills = 20
 // A7: a process that dies at any point of a submit never causes a second send and never
 // loses its claim, and what it left is listed in flight with the right sub-state.
 func TestA7KilledAtEveryPoint(t *testing.T) {
+	for _, e := range []engine{onSQLite, onKurrentDB} {
+		t.Run(string(e), func(t *testing.T) { killedAtEveryPoint(t, e) })
+	}
+}
+
+func killedAtEveryPoint(t *testing.T, e engine) {
 	for p, c := range map[point]struct {
 		left int // payments in the rail's book when the process is dead
 		held bool
@@ -239,7 +216,7 @@ func TestA7KilledAtEveryPoint(t *testing.T) {
 	} {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
-			where := newPlace(t, nil)
+			where := newPlace(t, e, nil)
 			// A day later, for the operator's decisions.
 			later := newLedger(t, where.log, &submissions.Options{Clock: func() time.Time { return time.Now().Add(24 * time.Hour) }})
 			for round := range kills {
@@ -329,11 +306,17 @@ func isKill(err error) bool {
 }
 
 // A10 across processes: eight of them submit 200 times each for 50 withdrawals, every
-// time under another key, on one file. The rail's book has each withdrawal once, every
+// time under another key, on one log. The rail's book has each withdrawal once, every
 // loser was told the holder, and the log is clean.
 func TestA10RaceOfEightProcesses(t *testing.T) {
+	for _, e := range []engine{onSQLite, onKurrentDB} {
+		t.Run(string(e), func(t *testing.T) { raceOfEightProcesses(t, e) })
+	}
+}
+
+func raceOfEightProcesses(t *testing.T, e engine) {
 	const processes, submits, withdrawals = 8, 200, 50
-	p := newPlace(t, nil)
+	p := newPlace(t, e, nil)
 	var ids []events.WithdrawalID
 	for i := range withdrawals {
 		ids = append(ids, p.request(t, fmt.Sprintf("order-%d", i)))

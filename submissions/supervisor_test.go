@@ -74,7 +74,7 @@ func (c child) work(ctx context.Context, log eventlog.Log) error {
 // what is in flight. Nothing left twice, the rail's book and the log agree, and the log is
 // clean.
 func TestSupervisedKills(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newPlace(t, onSQLite, nil)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	began := time.Now()

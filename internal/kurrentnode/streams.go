@@ -32,7 +32,6 @@ type stream struct {
 	events map[uint64]*event
 	length uint64 // one more than the last revision
 	begins uint64 // $tb
-	tomb   bool
 }
 
 func newStreams() *Streams {

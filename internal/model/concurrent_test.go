@@ -46,6 +46,8 @@ type kind struct {
 	apart bool
 	// patient says that appends are waited for, since none loses its answer for good.
 	patient bool
+	// slow says that a tenth of the histories has to do.
+	slow bool
 }
 
 // recorder makes a history: what was called, when, and what was answered.

@@ -13,17 +13,21 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
+	"holdfast/eventlog/kurrent"
 	"holdfast/eventlog/logtest"
 	"holdfast/eventlog/memory"
 	"holdfast/eventlog/sqlite"
+	"holdfast/internal/kurrentnode"
 	"holdfast/internal/model"
 	"holdfast/submissions"
 )
 
 var (
-	histories = flag.Int("histories", 40, "how many concurrent histories are made on each kind of log in memory, and a tenth of that on SQLite")
+	histories = flag.Int("histories", 40, "how many concurrent histories are made on each kind of log, and a tenth of that on slow ones")
 	firstSeed = flag.Uint64("seed", 0, "the first seed of the concurrent histories; a random one by default")
 )
 
@@ -44,6 +48,17 @@ func kinds() []kind {
 		}
 		return log
 	}
+	onServer := func(lose func(int) error) func(t *testing.T) eventlog.Log {
+		return func(t *testing.T) eventlog.Log {
+			node := kurrentnode.Keep(t)
+			node.Lose(lose)
+			log, err := kurrent.Open(context.Background(), node.URL(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return log
+		}
+	}
 	one := func(log eventlog.Log, _ *rand.Rand) eventlog.Log { return logtest.OneByOne(log) }
 	lose := func(log eventlog.Log, rng *rand.Rand) eventlog.Log {
 		return &lossy{Log: log, rng: rng, lost: map[uuid.UUID]bool{}}
@@ -54,7 +69,14 @@ func kinds() []kind {
 		{name: "memory, one by one", open: inMemory, wrap: one, apart: true, patient: true},
 		{name: "memory, lossy", open: inMemory, wrap: lose},
 		{name: "memory, lossy, one by one", open: inMemory, wrap: both, apart: true},
-		{name: "SQLite", open: onDisk, patient: true},
+		{name: "SQLite", open: onDisk, patient: true, slow: true},
+		{name: "KurrentDB", open: onServer(nil), apart: true, patient: true},
+		{name: "KurrentDB, losing answers", open: onServer(func(n int) error {
+			if n%3 == 0 {
+				return status.Error(codes.Aborted, "the answer was lost")
+			}
+			return nil
+		}), apart: true, patient: true, slow: true},
 	}
 }
 
@@ -68,7 +90,7 @@ func TestLinearizable(t *testing.T) {
 	for _, k := range kinds() {
 		t.Run(k.name, func(t *testing.T) {
 			n := *histories
-			if k.name == "SQLite" {
+			if k.slow {
 				n = (n + 9) / 10
 			}
 			operations, met := 0, map[string]int{}
