@@ -14,7 +14,7 @@ import (
 
 const (
 	// pageEvents and pageBytes are the most that is read in one request.
-	pageEvents = 1024
+	pageEvents = 4096
 	pageBytes  = 4 << 20
 
 	// short is the length up to which a stream is always read from its start, which
