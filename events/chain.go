@@ -135,4 +135,4 @@ func (c *Chain) Append(id [16]byte, e Event, m Metadata) (Stored, Recorded, erro
 }
 
 // storedSize is enough for nearly every event, with what the digest is over beside it.
-const storedSize = 768
+const storedSize = 640

@@ -209,7 +209,7 @@ func validateText(name, s string, most int) error {
 // digestFields is SHA-256 over fields that are each preceded by their length in bytes
 // (64 bits, big endian), so that no two lists of fields have the same input.
 func digestFields(fields ...string) [sha256.Size]byte {
-	var room [1024]byte // enough for nearly every event, and not on the heap
+	var room [384]byte // enough for nearly every event, and not on the heap
 	input := room[:0]
 	for _, f := range fields {
 		input = appendField(input, f)
