@@ -119,7 +119,12 @@ func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error 
 	if events.IsRequestKeyStream(recorded.Stream) {
 		return v.key(ctx, recorded)
 	}
-	v.find(CodeForeignStream, recorded.Stream, recorded.Revision, "the stream is neither a withdrawal's nor a key's")
+	if recorded.Stream == events.CustodyStream {
+		end, sound, err := fold(ctx, v, recorded.Stream, aggregate.Custody{}, nil)
+		v.reached(recorded, end.Next(), sound && err == nil)
+		return err
+	}
+	v.find(CodeForeignStream, recorded.Stream, recorded.Revision, "the stream is neither a withdrawal's, nor a key's, nor the custody stream")
 	return nil
 }
 

@@ -312,3 +312,28 @@ func (s *spoiled) through(seq iter.Seq2[eventlog.Recorded, error]) iter.Seq2[eve
 		}
 	}
 }
+
+// The custody stream is a stream like the others: sound or not, and no foreign one.
+func TestVerifyCustody(t *testing.T) {
+	chain := events.NewCodec().Chain(events.CustodyStream)
+	for name, tt := range map[string]struct {
+		event events.Event
+		want  []string
+	}{
+		"sound":      {events.LedgerMoved{Copy: "c-1", To: "elsewhere"}, nil},
+		"impossible": {events.CopyCompleted{Copy: "c-1"}, []string{string(events.FaultOrder)}},
+	} {
+		log, _ := story(t)
+		chain := chain
+		s, _, err := chain.Append([16]byte{1}, tt.event, events.Metadata{RecordedAt: events.At(time.Now()), Actor: "ann"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Append(t.Context(), eventlog.StreamAppend{Stream: s.Stream, Events: []eventlog.Event{{ID: s.ID, Type: s.Type, Data: s.Data, Metadata: s.Metadata}}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := codes(verify(t, log)); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}

@@ -33,6 +33,10 @@ func NewCodec() *Codec {
 		define[OutcomeResolved](),
 		define[Released](),
 		define[LateOutcomeReported](),
+		define[CopyBegun](),
+		define[CopyAdvanced](),
+		define[CopyCompleted](),
+		define[LedgerMoved](),
 	)
 }
 

@@ -24,6 +24,10 @@ func forms() map[string]func(data []byte) error {
 		"OutcomeResolved":     agree[OutcomeResolved],
 		"Released":            agree[Released],
 		"LateOutcomeReported": agree[LateOutcomeReported],
+		"CopyBegun":           agree[CopyBegun],
+		"CopyAdvanced":        agree[CopyAdvanced],
+		"CopyCompleted":       agree[CopyCompleted],
+		"LedgerMoved":         agree[LedgerMoved],
 		"metadata":            agree[Metadata],
 		"response":            agree[Response],
 	}
@@ -96,6 +100,10 @@ func TestFormsAreWrittenAsTheLibraryWould(t *testing.T) {
 			&OutcomeResolved{RequestKey(s()), Result(s()), s(), r, Source(s()), n(), s(), s()},
 			&Released{RequestKey(s()), s(), s()},
 			&LateOutcomeReported{RequestKey(s()), n(), Result(s()), s(), s(), optional},
+			&CopyBegun{s(), s(), s()},
+			&CopyAdvanced{s(), rapid.Uint64().Draw(t, "position"), rapid.Uint64().Draw(t, "events")},
+			&CopyCompleted{s(), rapid.Uint64().Draw(t, "events")},
+			&LedgerMoved{s(), s()},
 			&Metadata{n(), at, s(), s(), s(), s(), s(), s()},
 			&r,
 		} {
@@ -126,6 +134,7 @@ func TestFormsAreReadAtOnce(t *testing.T) {
 			"WithdrawalRequested": &WithdrawalRequested{}, "KeyReserved": &KeyReserved{}, "KeyClaimed": &KeyClaimed{},
 			"SendAttempted": &SendAttempted{}, "SendRefused": &SendRefused{}, "SendUnconfirmed": &SendUnconfirmed{},
 			"OutcomeResolved": &OutcomeResolved{}, "Released": &Released{}, "LateOutcomeReported": &LateOutcomeReported{},
+			"CopyBegun": &CopyBegun{}, "CopyAdvanced": &CopyAdvanced{}, "CopyCompleted": &CopyCompleted{}, "LedgerMoved": &LedgerMoved{},
 		}[s.Type]
 		if inBase64 := bytes.Contains(s.Data, []byte(`"base64":`)); readForm(s.Data, fresh) == inBase64 {
 			t.Errorf("%s: in base64 %t, and read at once %t: %s", s.Type, inBase64, !inBase64, s.Data)

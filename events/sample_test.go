@@ -25,6 +25,10 @@ func sample() []Event {
 		Released{"req-1", "looked", "statement 7"},
 		LateOutcomeReported{Key: "req-1", Attempt: 1, Result: ResultSent, Reference: "tx-1", Response: &Response{"text/plain", []byte{}}},
 		LateOutcomeReported{Key: "req-1", Attempt: 1, Result: ResultUnknown, Detail: "timeout"},
+		CopyBegun{"c-1", "sqlite:/ledger/<old>.db", "e0000000-0000-0000-0000-000000000001"},
+		CopyAdvanced{"c-1", 4096, 4000},
+		CopyCompleted{"c-1", 5000},
+		LedgerMoved{"c-2", "esdb://a:2113"},
 	}
 }
 

@@ -54,7 +54,7 @@ func (l *Ledger) read(ctx context.Context, k events.RequestKey, id events.Withdr
 		}
 		s.reserved = other.state
 	}
-	return s, nil
+	return s, l.act(ctx)
 }
 
 // recall is read from memory alone: a guess at what the log holds. What is not
@@ -164,6 +164,15 @@ func (c *core) write(ctx context.Context, appends []eventlog.StreamAppend) error
 	}
 }
 
+// carryOut appends the plan of a command, where the log is a ledger. The rail's answer to
+// an attempt does not come by here: it is recorded wherever its claim is (B7).
+func (l *Ledger) carryOut(ctx context.Context, s *subject, p aggregate.Plan, by By) error {
+	if err := l.act(ctx); err != nil {
+		return err
+	}
+	return l.append(ctx, &s.key, &s.withdrawal, p, by)
+}
+
 // decide reads, decides and appends until no other command comes in between. The
 // subject it returns is as it was after the append, with the plan that was appended,
 // which is empty when there was nothing to write.
@@ -175,7 +184,7 @@ func (l *Ledger) decide(ctx context.Context, k events.RequestKey, id events.With
 	decision func(aggregate.Claimant) (aggregate.Plan, error)) (subject, aggregate.Plan, error) {
 	if s := l.recall(k, id); id != "" {
 		if plan, err := decision(l.claimant(k, &s)); err == nil && s.proven(k, plan) {
-			if err := l.append(ctx, &s.key, &s.withdrawal, plan, by); !errors.Is(err, errConflict) {
+			if err := l.carryOut(ctx, &s, plan, by); !errors.Is(err, errConflict) {
 				return s, plan, err
 			}
 		}
@@ -193,7 +202,7 @@ func (l *Ledger) decide(ctx context.Context, k events.RequestKey, id events.With
 		if plan.Empty() {
 			return s, plan, nil
 		}
-		if err = l.append(ctx, &s.key, &s.withdrawal, plan, by); err == nil || !errors.Is(err, errConflict) {
+		if err = l.carryOut(ctx, &s, plan, by); err == nil || !errors.Is(err, errConflict) {
 			return s, plan, err
 		}
 		if errors.Is(err, errUnseen) {

@@ -29,6 +29,10 @@ func (l *Ledger) History(ctx context.Context, id events.WithdrawalID) ([]events.
 		}
 		history = append(history, recorded)
 	}
+	var no *aggregate.NoLedger
+	if err := l.act(ctx); errors.As(err, &no) && no.Keeper == aggregate.Coming {
+		return nil, err // a history without its end
+	}
 	if damaged != nil && len(history) == 0 {
 		return nil, damaged
 	}

@@ -44,6 +44,9 @@ func (l *Ledger) InFlight(ctx context.Context) ([]Status, error) {
 			list = append(list, s)
 		}
 	}
+	if err := l.act(ctx); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(list, func(a, b Status) int {
 		if disputed := a.Dispute != nil; disputed != (b.Dispute != nil) {
 			if disputed {

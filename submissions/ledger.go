@@ -81,6 +81,7 @@ type core struct {
 	log     eventlog.Log
 	codec   *events.Codec
 	streams *streams
+	custody custody
 
 	mu      sync.Mutex // guards closing, and that nothing starts once it is set
 	closing bool
