@@ -29,7 +29,7 @@ const (
 	Here Keeper = iota
 	// Coming: the log is being copied into, and is no ledger yet.
 	Coming
-	// Gone: the ledger has moved to another log.
+	// Gone: the ledger is another log, to which it has moved or where it has stayed.
 	Gone
 )
 
@@ -75,10 +75,15 @@ func (c Custody) Apply(r events.Recorded) (Custody, error) {
 		}
 		n.keeper, n.total = Here, e.Events
 	case events.LedgerMoved:
-		if c.keeper != Here {
-			return c, fmt.Errorf("the ledger moved from a log where it was not")
+		if c.keeper == Gone || c.keeper == Coming && e.Copy != c.copy.Copy {
+			return c, fmt.Errorf("the ledger moved from a log where it was not, and was not coming")
 		}
 		n.keeper, n.moved = Gone, e
+	case events.LedgerKept:
+		if c.keeper != Gone || e.Copy != c.moved.Copy || e.Copy == c.copy.Copy {
+			return c, fmt.Errorf("the ledger was kept where it was not left for that copy")
+		}
+		n.keeper = Here
 	default:
 		return c, fmt.Errorf("%s can not be in the custody stream", r.Event.Type())
 	}

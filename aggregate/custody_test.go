@@ -15,6 +15,7 @@ func TestCustody(t *testing.T) {
 	advanced := func(id string, n uint64) events.Event { return events.CopyAdvanced{Copy: id, Position: n, Events: n} }
 	completed := func(id string) events.Event { return events.CopyCompleted{Copy: id, Events: 9} }
 	moved := func(id string) events.Event { return events.LedgerMoved{Copy: id, To: "new"} }
+	kept := func(id string) events.Event { return events.LedgerKept{Copy: id} }
 	tests := []struct {
 		name    string
 		history []events.Event
@@ -38,6 +39,13 @@ func TestCustody(t *testing.T) {
 		{"another completed", []events.Event{begun("1"), completed("2")}, aggregate.Coming, true},
 		{"left twice", []events.Event{moved("1"), moved("2")}, aggregate.Gone, true},
 		{"left while coming", []events.Event{begun("1"), moved("2")}, aggregate.Coming, true},
+		{"given up", []events.Event{begun("1"), moved("1")}, aggregate.Gone, false},
+		{"given up and begun again", []events.Event{begun("1"), moved("1"), begun("2"), completed("2")}, aggregate.Here, false},
+		{"kept", []events.Event{moved("1"), kept("1")}, aggregate.Here, false},
+		{"kept and left", []events.Event{moved("1"), kept("1"), moved("2")}, aggregate.Gone, false},
+		{"kept though not left", []events.Event{kept("1")}, aggregate.Here, true},
+		{"kept for another copy", []events.Event{moved("1"), kept("2")}, aggregate.Gone, true},
+		{"kept where the copy was given up", []events.Event{begun("1"), moved("1"), kept("1")}, aggregate.Gone, true},
 		{"another's event", []events.Event{events.Released{}}, aggregate.Here, true},
 	}
 	for _, tt := range tests {

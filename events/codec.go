@@ -37,6 +37,7 @@ func NewCodec() *Codec {
 		define[CopyAdvanced](),
 		define[CopyCompleted](),
 		define[LedgerMoved](),
+		define[LedgerKept](),
 	)
 }
 

@@ -35,17 +35,25 @@ type CopyCompleted struct {
 	Events uint64 `json:"events"`
 }
 
-// LedgerMoved says that the log is no ledger any more: another one is in its place.
+// LedgerMoved says that the log is no ledger any more, or will not become one: another one
+// is in its place.
 type LedgerMoved struct {
 	Copy string `json:"copy"`
 	// To is the log that took its place, as it may be shown to a person.
 	To string `json:"to"`
 }
 
+// LedgerKept says that the log is the ledger again: the copy that it was left for was given
+// up before it was completed.
+type LedgerKept struct {
+	Copy string `json:"copy"`
+}
+
 func (CopyBegun) Type() string     { return "CopyBegun" }
 func (CopyAdvanced) Type() string  { return "CopyAdvanced" }
 func (CopyCompleted) Type() string { return "CopyCompleted" }
 func (LedgerMoved) Type() string   { return "LedgerMoved" }
+func (LedgerKept) Type() string    { return "LedgerKept" }
 
 func (e CopyBegun) validate() error {
 	return errors.Join(validateVisible("copy", e.Copy, MaxReference), validateText("from", e.From, MaxPlace), validateVisible("first", e.First, MaxReference))
@@ -60,6 +68,8 @@ func (e CopyCompleted) validate() error { return validateVisible("copy", e.Copy,
 func (e LedgerMoved) validate() error {
 	return errors.Join(validateVisible("copy", e.Copy, MaxReference), validateText("to", e.To, MaxPlace))
 }
+
+func (e LedgerKept) validate() error { return validateVisible("copy", e.Copy, MaxReference) }
 
 func (e *CopyBegun) fields(o *object) {
 	text(o, "copy", &e.Copy)
@@ -82,3 +92,5 @@ func (e *LedgerMoved) fields(o *object) {
 	text(o, "copy", &e.Copy)
 	text(o, "to", &e.To)
 }
+
+func (e *LedgerKept) fields(o *object) { text(o, "copy", &e.Copy) }

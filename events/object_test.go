@@ -28,6 +28,7 @@ func forms() map[string]func(data []byte) error {
 		"CopyAdvanced":        agree[CopyAdvanced],
 		"CopyCompleted":       agree[CopyCompleted],
 		"LedgerMoved":         agree[LedgerMoved],
+		"LedgerKept":          agree[LedgerKept],
 		"metadata":            agree[Metadata],
 		"response":            agree[Response],
 	}
@@ -104,6 +105,7 @@ func TestFormsAreWrittenAsTheLibraryWould(t *testing.T) {
 			&CopyAdvanced{s(), rapid.Uint64().Draw(t, "position"), rapid.Uint64().Draw(t, "events")},
 			&CopyCompleted{s(), rapid.Uint64().Draw(t, "events")},
 			&LedgerMoved{s(), s()},
+			&LedgerKept{s()},
 			&Metadata{n(), at, s(), s(), s(), s(), s(), s()},
 			&r,
 		} {
@@ -134,7 +136,7 @@ func TestFormsAreReadAtOnce(t *testing.T) {
 			"WithdrawalRequested": &WithdrawalRequested{}, "KeyReserved": &KeyReserved{}, "KeyClaimed": &KeyClaimed{},
 			"SendAttempted": &SendAttempted{}, "SendRefused": &SendRefused{}, "SendUnconfirmed": &SendUnconfirmed{},
 			"OutcomeResolved": &OutcomeResolved{}, "Released": &Released{}, "LateOutcomeReported": &LateOutcomeReported{},
-			"CopyBegun": &CopyBegun{}, "CopyAdvanced": &CopyAdvanced{}, "CopyCompleted": &CopyCompleted{}, "LedgerMoved": &LedgerMoved{},
+			"CopyBegun": &CopyBegun{}, "CopyAdvanced": &CopyAdvanced{}, "CopyCompleted": &CopyCompleted{}, "LedgerMoved": &LedgerMoved{}, "LedgerKept": &LedgerKept{},
 		}[s.Type]
 		if inBase64 := bytes.Contains(s.Data, []byte(`"base64":`)); readForm(s.Data, fresh) == inBase64 {
 			t.Errorf("%s: in base64 %t, and read at once %t: %s", s.Type, inBase64, !inBase64, s.Data)

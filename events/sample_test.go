@@ -29,6 +29,7 @@ func sample() []Event {
 		CopyAdvanced{"c-1", 4096, 4000},
 		CopyCompleted{"c-1", 5000},
 		LedgerMoved{"c-2", "esdb://a:2113"},
+		LedgerKept{"c-2"},
 	}
 }
 

@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"holdfast/eventlog"
 	"holdfast/events"
 	"holdfast/submissions"
@@ -50,10 +47,7 @@ func TestThereAndBack(t *testing.T) {
 		stages[last] += time.Since(at0)
 		t.Logf("%s: %d events in %d streams, %d withdrawals and %d keys asked about, in %v: %v", leg.name, report.Events, report.Streams, report.Withdrawals, report.Keys, time.Since(began), stages)
 	}
-	want, got := contents(t, file), contents(t, other)
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("(-there +back)\n%.2000s", diff)
-	}
+	want := equal(t, file, other)
 	if len(want) < 3 {
 		t.Fatalf("only %d streams", len(want))
 	}
@@ -113,7 +107,5 @@ func TestOneLedgerAtATime(t *testing.T) {
 		t.Errorf("coming back: %+v", back)
 	}
 	is("after the way back", true, false)
-	if diff := cmp.Diff(contents(t, cluster), contents(t, file), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("(-cluster +file)\n%.2000s", diff)
-	}
+	equal(t, cluster, file)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func lost(context.Context, rail.Payment) (rail.Receipt, error) {
 // until a log has about so many events.
 func fill(t testing.TB, log eventlog.Log, tenant events.Tenant, n int) {
 	t.Helper()
-	const callers, each = 16, 21 // events of one life
+	const callers, each = 16, 22 // events of one life
 	l := ledger(t, log).For(tenant)
 	var running sync.WaitGroup
 	for c := range callers {
@@ -135,4 +136,22 @@ func contents(t testing.TB, log eventlog.Log) map[string][]eventlog.Event {
 		all[r.Stream] = append(all[r.Stream], r.Event)
 	}
 	return all
+}
+
+// equal checks that two logs have the same streams with the same events, byte for byte, and
+// returns them.
+func equal(t testing.TB, a, b eventlog.Log) map[string][]eventlog.Event {
+	t.Helper()
+	one, other := contents(t, a), contents(t, b)
+	for stream, want := range one {
+		if !slices.EqualFunc(want, other[stream], func(x, y eventlog.Event) bool {
+			return x.ID == y.ID && x.Type == y.Type && string(x.Data) == string(y.Data) && string(x.Metadata) == string(y.Metadata)
+		}) {
+			t.Fatalf("%s is not the same in both logs", stream)
+		}
+	}
+	if len(one) != len(other) {
+		t.Fatalf("one log has %d streams, the other %d", len(one), len(other))
+	}
+	return one
 }
