@@ -55,7 +55,7 @@ func (c *call) commands() []command {
 		c.request(), c.submit(),
 		c.outcome(), c.claimedBy(), c.inFlight(),
 		c.resolve(), c.release(),
-		c.history(), c.verify(), c.doctor(), c.railBook(),
+		c.history(), c.verify(), c.doctor(), c.logCopy(), c.railBook(),
 		c.version(),
 	}
 }
@@ -107,14 +107,19 @@ const (
 )
 
 // withLog runs a function with the log, and closes it.
-func (c *call) withLog(ctx context.Context, a access, do func(eventlog.Log) error) (err error) {
-	created := a == creates && isNew(c.log.value)
-	log, err := c.openLog(ctx, c.log.value, a)
+func (c *call) withLog(ctx context.Context, a access, do func(eventlog.Log) error) error {
+	return c.withLogAt(ctx, c.log.value, a, do)
+}
+
+// withLogAt is withLog for any log.
+func (c *call) withLogAt(ctx context.Context, url string, a access, do func(eventlog.Log) error) (err error) {
+	created := a == creates && isNew(url)
+	log, err := c.openLog(ctx, url, a)
 	if err != nil {
 		return c.openFailed(err)
 	}
 	if created {
-		c.tell("Created a new log: " + strings.TrimPrefix(place(c.log.value), sqliteScheme))
+		c.tell("Created a new log: " + strings.TrimPrefix(place(url), sqliteScheme))
 	}
 	defer func() {
 		if closing := log.Close(); err == nil && closing != nil {
@@ -126,7 +131,7 @@ func (c *call) withLog(ctx context.Context, a access, do func(eventlog.Log) erro
 
 // openFailed gives an error of opening the log what the user can try.
 func (c *call) openFailed(err error) error {
-	if errors.Is(err, fs.ErrNotExist) && c.name != "request" {
+	if errors.Is(err, fs.ErrNotExist) && c.name != "request" && c.name != "log copy" {
 		return &logError{err: err, try: c.command("request", "--help")}
 	}
 	return &logError{err: err, try: c.command(c.name, "--help")}
@@ -182,7 +187,7 @@ func (c *call) logger() *slog.Logger {
 // command returns a command line to try, with the flags that say which log and tenant
 // are meant where this call was given them as flags. No password is shown.
 func (c *call) command(name string, flags ...string) []string {
-	words := []string{programName, name}
+	words := append([]string{programName}, strings.Fields(name)...)
 	for _, o := range []*option{c.log, c.tenant} {
 		if o.given {
 			words = append(words, "--"+o.name, engines.Redacted(o.value))

@@ -38,6 +38,7 @@
 //	            causation_id? traceparent? prev? digest data}]
 //	verify      clean events streams findings[{code stream? revision reason}] open_disputes?
 //	doctor      log well checks[{check grade detail remedy?}]
+//	log copy    from to copy events streams appended withdrawals keys moved_on ledger already?
 //	rail-book   entries[{time result reference? reason? withdrawal account amount currency
 //	            destination attempt}] left{withdrawal: how often it left}
 //	demo        ok steps[{number title ok commands[] checks[{claim ok saw?}]}]

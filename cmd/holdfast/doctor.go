@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast/aggregate"
 	"holdfast/eventlog"
+	"holdfast/submissions"
 )
 
 // doctorDocument is the result of doctor.
@@ -45,7 +47,7 @@ func (c *call) doctor() command {
 				if err != nil {
 					return fmt.Errorf("the log could not be examined to the end: %w", err)
 				}
-				for _, f := range findings {
+				for _, f := range append(findings, keeper(ctx, log)) {
 					d.Well = d.Well && f.Grade == eventlog.Fine
 					d.Checks = append(d.Checks, examinedDocument{Check: f.Check, Grade: f.Grade, Detail: f.Detail, Remedy: f.Remedy})
 				}
@@ -56,6 +58,23 @@ func (c *call) doctor() command {
 			})
 		},
 	}
+}
+
+// keeper looks whether commands act on the log.
+func keeper(ctx context.Context, log eventlog.Log) eventlog.Finding {
+	const check = "ledger"
+	custody, _, err := submissions.Custody(ctx, log)
+	if err != nil {
+		return eventlog.Finding{Check: check, Grade: eventlog.Risky, Detail: "whether commands act on the log cannot be read: " + err.Error(), Remedy: "see the other checks, and verify"}
+	}
+	var no *aggregate.NoLedger
+	switch err := custody.Act(); {
+	case !errors.As(err, &no):
+		return eventlog.Finding{Check: check, Grade: eventlog.Fine, Detail: "commands act on it"}
+	case no.Keeper == aggregate.Coming:
+		return eventlog.Finding{Check: check, Grade: eventlog.Risky, Detail: no.Error(), Remedy: "finish the copy with log copy --cut-over, or give it up with --take-back"}
+	}
+	return eventlog.Finding{Check: check, Grade: eventlog.Risky, Detail: no.Error(), Remedy: "name the log that took its place"}
 }
 
 func (c *call) printDoctor(d doctorDocument) error {

@@ -121,7 +121,7 @@ func (c *call) try(r *aggregate.Refusal) []string {
 	case aggregate.CodeUnavailable:
 		return c.again()
 	}
-	return []string{programName, c.name, "--help"}
+	return c.ownHelp()
 }
 
 // tryError is an error with a command line of its own to try.

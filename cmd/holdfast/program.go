@@ -91,7 +91,16 @@ func (c *call) dispatch(ctx context.Context) error {
 	for _, command := range commands {
 		app.Commands = append(app.Commands, c.library(command))
 	}
-	return app.RunContext(ctx, append([]string{programName}, c.args...))
+	return app.RunContext(ctx, append([]string{programName}, joined(commands, c.args)...))
+}
+
+// joined returns the arguments with the name of the command as one of them, where it is of
+// two words.
+func joined(commands []command, args []string) []string {
+	if len(args) < 2 || !slices.ContainsFunc(commands, func(command command) bool { return command.name == args[0]+" "+args[1] }) {
+		return args
+	}
+	return append([]string{args[0] + " " + args[1]}, args[2:]...)
 }
 
 // library returns the command as the library wants it.
@@ -165,7 +174,7 @@ func (c *call) badFlags(err error, options []*option) error {
 var otherWords = map[string][]string{
 	"status": {"outcome", "claimed-by"}, "show": {"outcome", "claimed-by"}, "get": {"outcome", "claimed-by"},
 	"list": {"in-flight"}, "pending": {"in-flight"}, "pay": {"submit"}, "send": {"submit"}, "create": {"request"},
-	"log": {"history"}, "events": {"history"}, "check": {"verify", "doctor"}, "examine": {"doctor"}, "health": {"doctor"}, "book": {"rail-book"},
+	"log": {"log copy", "history"}, "copy": {"log copy"}, "move": {"log copy"}, "migrate": {"log copy"}, "events": {"history"}, "check": {"verify", "doctor"}, "examine": {"doctor"}, "health": {"doctor"}, "book": {"rail-book"},
 }
 
 func (c *call) unknownCommand(commands []command, name string) error {
@@ -188,7 +197,7 @@ func (c *call) helpOn(commands []command, names []string) error {
 	if len(names) == 0 {
 		return c.printUsage(commands)
 	}
-	if len(names) > 1 {
+	if names = joined(commands, names); len(names) > 1 {
 		return c.usage("%q is left over; help takes the name of one command", names[1])
 	}
 	for _, command := range commands {
@@ -201,11 +210,13 @@ func (c *call) helpOn(commands []command, names []string) error {
 
 // usage is the error of a command line that cannot be run.
 func (c *call) usage(format string, args ...any) error {
-	try := []string{programName, "--help"}
-	if c.name != "" {
-		try = []string{programName, c.name, "--help"}
-	}
-	return &usageError{err: fmt.Errorf(format, args...), try: try}
+	return &usageError{err: fmt.Errorf(format, args...), try: c.ownHelp()}
+}
+
+// ownHelp is the command line that prints the help of the command, or of the program before
+// it is known.
+func (c *call) ownHelp() []string {
+	return append(append([]string{programName}, strings.Fields(c.name)...), "--help")
 }
 
 // usageError is an invalid-request that never got to the ledger.
