@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"holdfast/rail/simulated":       {"holdfast/events", "holdfast/rail"},
 	"holdfast/submissions":          {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/rail"},
 	"holdfast/audit":                {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog"},
+	"holdfast/transfer":             {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/rail", "holdfast/submissions", "holdfast/audit"},
 	"holdfast/internal/explore":     {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/eventlog/memory", "holdfast/rail", "holdfast/submissions", "holdfast/audit"},
 	"holdfast/internal/model":       {},
 	"holdfast/internal/layout":      {},
