@@ -54,13 +54,20 @@ func (r Report) Clean() bool { return len(r.Findings) == 0 }
 // how many were looked at. Its memory does not grow with the log. The error is not nil
 // only when the log cannot be read; the report then has what was found before.
 func Verify(ctx context.Context, log eventlog.Log, progress func(events uint64)) (Report, error) {
+	return VerifySince(ctx, log, eventlog.Start, progress)
+}
+
+// VerifySince is Verify of the streams that have events after a position, each as a whole,
+// for a log that was verified when it ended there. It counts the events after it, and the
+// streams that began after it.
+func VerifySince(ctx context.Context, log eventlog.Log, after eventlog.Position, progress func(events uint64)) (Report, error) {
 	v, err := newVerifier(log)
 	if err != nil {
 		return Report{}, err
 	}
 	_, dense := log.(eventlog.Dense)
-	last := eventlog.Start
-	for recorded, err := range log.ReadAll(ctx, eventlog.Start) {
+	last := after
+	for recorded, err := range log.ReadAll(ctx, after) {
 		if err != nil {
 			return v.report, err
 		}

@@ -121,7 +121,11 @@ type copying struct {
 	// done how many events that is.
 	reached eventlog.Position
 	done    uint64
-	sending *submissions.Status
+	// proved and ends are how far the source and the target were proved before the source
+	// was sealed: what is before them is not asked about again while neither is a ledger.
+	proved, ends eventlog.Position
+	asked        struct{ withdrawals, keys uint64 }
+	sending      *submissions.Status
 }
 
 func newCopying(from, to Place, o *Options) *copying {
@@ -167,11 +171,11 @@ func (c *copying) stage(s Stage) func(uint64) {
 
 // checkSource verifies the source, before anything is written.
 func (c *copying) checkSource(ctx context.Context) error {
-	return c.audit(ctx, c.from.Log, CheckingSource)
+	return c.audit(ctx, c.from.Log, eventlog.Start, CheckingSource)
 }
 
-func (c *copying) audit(ctx context.Context, log eventlog.Log, s Stage) error {
-	report, err := audit.Verify(ctx, log, c.stage(s))
+func (c *copying) audit(ctx context.Context, log eventlog.Log, after eventlog.Position, s Stage) error {
+	report, err := audit.VerifySince(ctx, log, after, c.stage(s))
 	var damaged *eventlog.Damaged
 	if errors.As(err, &damaged) {
 		report.Findings, err = append(report.Findings, audit.Finding{Code: string(damaged.Kind), Stream: damaged.Stream, Reason: damaged.Reason}), nil
@@ -285,7 +289,7 @@ func (c *copying) keep(ctx context.Context) error {
 	return c.record(ctx, &c.into, events.CopyAdvanced{Copy: c.report.Copy, Position: uint64(c.reached), Events: c.done})
 }
 
-// prove checks that the target is what the source is up to what was reached.
+// prove checks that the target is what the source is, up to what was reached.
 func (c *copying) prove(ctx context.Context) error {
 	source, target := &view{Log: c.from.Log, end: c.reached}, &view{Log: c.to.Log}
 	for _, check := range []func(context.Context) error{
@@ -293,13 +297,14 @@ func (c *copying) prove(ctx context.Context) error {
 			c.report.Events, c.report.Streams, err = compare(ctx, source.ReadAll(ctx, eventlog.Start), target.ReadAll(ctx, eventlog.Start), c.stage(Comparing))
 			return err
 		},
-		func(ctx context.Context) error { return c.audit(ctx, c.to.Log, CheckingTarget) },
+		func(ctx context.Context) error { return c.audit(ctx, c.to.Log, c.ends, CheckingTarget) },
 		func(ctx context.Context) error {
 			a, err := newAnswers(source, target, c.Clock())
 			if err != nil {
 				return err
 			}
-			err = a.compare(ctx, source, c.stage(Asking))
+			a.withdrawals, a.keys = c.asked.withdrawals, c.asked.keys
+			err = a.compare(ctx, source, c.proved, c.stage(Asking))
 			c.report.Withdrawals, c.report.Keys, c.sending = a.withdrawals, a.keys, a.sending
 			return err
 		},
@@ -327,10 +332,18 @@ func (c *copying) lookForMore(ctx context.Context) error {
 // cutOver moves the ledger: the source is sealed, what came until then is copied, and the
 // target is opened. There is no moment at which both are ledgers.
 func (c *copying) cutOver(ctx context.Context) error {
-	if err := c.atRest(false); err != nil {
+	keeper, _ := c.source.state.Keeper()
+	if err := c.atRest(keeper == aggregate.Gone); err != nil {
 		return err
 	}
-	if keeper, _ := c.source.state.Keeper(); keeper == aggregate.Here {
+	c.proved, c.asked.withdrawals, c.asked.keys = c.reached, c.report.Withdrawals, c.report.Keys
+	if headed, ok := c.to.Log.(eventlog.Headed); ok {
+		var err error
+		if c.ends, err = headed.Head(ctx); err != nil {
+			return fmt.Errorf("the target cannot be read: %w", err)
+		}
+	}
+	if keeper == aggregate.Here {
 		if err := c.record(ctx, &c.source, events.LedgerMoved{Copy: c.report.Copy, To: c.to.Name}); err != nil {
 			return err
 		}
@@ -358,6 +371,7 @@ func (c *copying) cutOver(ctx context.Context) error {
 }
 
 // atRest returns [*Busy] when an attempt may be running: its answer would go to the source.
+// What was at rest before the source was sealed still is.
 func (c *copying) atRest(sealed bool) error {
 	if c.sending == nil {
 		return nil

@@ -28,10 +28,10 @@
 //
 // Caveats. Copy reads each log several times: it verifies the source, compares both logs
 // event by event, verifies the target, and asks ledgers on both about every key and every
-// withdrawal. With a cut-over the last three happen once more while neither log is a
-// ledger, so that nothing is paid for about as long as a copy without a cut-over takes that
-// has nothing to write. A process of a build that knows nothing of custody streams pays from
-// either log; stop those first. A rail's answer to an attempt that ends after the cut-over
-// is recorded in the source, where its claim is; Copy refuses to move the ledger while an
-// attempt is within its deadline.
+// withdrawal. With a cut-over, all of that is done before the source is sealed. Then, while
+// nothing is paid from either log, the logs are compared once more, and what came since is
+// verified and asked about. A process of a build that knows nothing of custody streams pays
+// from either log; stop those first. A rail's answer to an attempt that ends after the
+// cut-over is recorded in the source, where its claim is; Copy refuses to move the ledger
+// while an attempt is within its deadline.
 package transfer
