@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +31,9 @@ func TestCopyKilled(t *testing.T) {
 	source := opened(t, p.log, nil)
 	pay(t, source, 60)
 
-	copies := func(kill func(*exec.Cmd), flags ...string) (stdout string) {
+	// copies runs the process. Where it is to be killed, kill says when by calling die, which
+	// returns when that is done.
+	copies := func(kill func(die func()), flags ...string) (stdout string) {
 		t.Helper()
 		cmd, err := self(t.Context(), append([]string{"log", "copy", "--from", p.log, "--to", cluster, "--actor", "ann", "--json"}, flags...)...)
 		if err != nil {
@@ -40,13 +41,28 @@ func TestCopyKilled(t *testing.T) {
 		}
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
+		now, dead := make(chan struct{}), make(chan struct{})
 		if kill != nil {
-			kill(cmd)
+			kill(sync.OnceFunc(func() {
+				close(now)
+				<-dead
+			}))
 		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(dead)
+			select {
+			case <-now:
+				cmd.Process.Kill()
+			case <-ended:
+			}
+		}()
 		err = cmd.Wait()
+		close(ended)
+		<-dead
 		node.Lose(nil)
 		node.On(nil, nil)
 		if killed := wasKilled(cmd); killed != (kill != nil) || !killed && err != nil {
@@ -63,13 +79,12 @@ func TestCopyKilled(t *testing.T) {
 			}
 		}
 	}
-	atAppend := func(n int) func(*exec.Cmd) {
-		return func(cmd *exec.Cmd) {
-			var once sync.Once
+	atAppend := func(n int) func(func()) {
+		return func(die func()) {
 			node.On(nil, nil) // which begins to count anew
 			node.Lose(func(i int) error {
 				if i >= n {
-					once.Do(func() { cmd.Process.Kill() })
+					die()
 				}
 				return nil
 			})
@@ -84,10 +99,10 @@ func TestCopyKilled(t *testing.T) {
 		t.Errorf("it printed %s", out)
 	}
 	act("copied", true, false)
-	copies(func(cmd *exec.Cmd) {
+	copies(func(die func()) {
 		node.On(nil, func(_ int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
 			if custody, _, err := submissions.Custody(t.Context(), source); err == nil && custody.Act() != nil {
-				cmd.Process.Kill()
+				die()
 			}
 			return node.Streams.Read(o, r)
 		})
