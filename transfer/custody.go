@@ -84,8 +84,11 @@ func (c *copying) admit(ctx context.Context) error {
 	case coming == aggregate.Here && mine:
 		c.report = Report{Copy: begun.Copy, Events: c.into.state.Total(), CutOver: true, Already: true}
 		return nil
-	case leaving == aggregate.Gone && c.CutOver && !mine:
-		return &Refused{Reason: "the ledger has moved from the source to " + events.Quote(moved.To), Try: "copy from there"}
+	case mine && coming == aggregate.Gone && c.into.state.Moved().Copy == begun.Copy:
+		return &Refused{Reason: "the copy is being given up, and the source is not the ledger again yet", Try: "give it up once more, with a take-back, and then copy"}
+	case leaving == aggregate.Gone && (!mine || coming == aggregate.Gone):
+		// It may be a ledger further on: a target that were completed now would be a second.
+		return &Refused{Reason: "the ledger has moved from the source to " + events.Quote(moved.To), Try: "copy from where it is now"}
 	case coming == aggregate.Here && c.into.state.Next() > 0:
 		return &Refused{Reason: "the target is a ledger, which it became by an earlier copy", Try: "name an empty target"}
 	case coming == aggregate.Here && to.Stream != "":

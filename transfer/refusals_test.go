@@ -91,6 +91,30 @@ func TestRefused(t *testing.T) {
 			copied(t, from, memory.New(), true)
 			return from, memory.New()
 		}},
+		{"a source that was left, into a copy", "the ledger has moved from the source to", false, func(t *testing.T) (from, to *memory.Log) {
+			from = filled(t)
+			copied(t, from, memory.New(), true)
+			return from, memory.New()
+		}},
+		{"a target that the ledger has left for a third", "the ledger has moved from the source to", true, func(t *testing.T) (from, to *memory.Log) {
+			from, to = filled(t), memory.New()
+			copied(t, from, to, true)
+			copied(t, to, memory.New(), true)
+			return from, to
+		}},
+		{"a copy that is being given up", "is being given up", true, func(t *testing.T) (from, to *memory.Log) {
+			from, to = filled(t), memory.New()
+			stopped := func(kind events.Event, log eventlog.Log) *limited {
+				return &limited{Log: log, err: errors.New("cut off"), refuses: func(all []eventlog.StreamAppend) bool { return all[0].Events[0].Type == kind.Type() }}
+			}
+			if _, err := copyOf(t, from, stopped(events.CopyCompleted{}, to), true); err == nil {
+				t.Fatal("the copy was to be cut off")
+			}
+			if _, err := TakeBack(t.Context(), at(stopped(events.LedgerKept{}, from), "from"), at(to, "to"), atOnce(Options{})); err == nil {
+				t.Fatal("giving up was to be cut off")
+			}
+			return from, to
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			from, to := tt.logs(t)

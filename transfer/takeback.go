@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"holdfast/aggregate"
@@ -31,6 +32,13 @@ func TakeBack(ctx context.Context, from, to Place, o *Options) (Report, error) {
 	first, err := c.firstEvent(ctx, from.Log)
 	if err != nil {
 		return c.report, err
+	}
+	last, err := c.firstEvent(ctx, to.Log)
+	if err != nil {
+		return c.report, err
+	}
+	if same, err := c.same(ctx, first, last); err != nil || same {
+		return c.report, errors.Join(err, &Refused{Reason: "the target is the source itself, or a copy of its file", Try: "name another target"})
 	}
 	switch {
 	case leaving == aggregate.Here && begun.First != first.ID.String(), begun.Copy == "" || leaving == aggregate.Coming:
