@@ -21,7 +21,8 @@
 //	target    CopyBegun → no ledger ........ CopyAdvanced ........ CopyCompleted → ledger
 //
 // The custody stream belongs to a log itself, and is not copied. A source that was left can
-// be copied back to, from the log that took its place; only what came since is written.
+// be copied back to, from the log that took its place; only what came since is written. A
+// copy that was not completed can be given up: see TakeBack.
 //
 // A copy has no state beside the target. Appending what is there already writes nothing, so
 // it can be cut off anywhere and run again; CopyAdvanced says from where.
