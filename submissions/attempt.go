@@ -95,6 +95,9 @@ func (a *attempt) call(ctx context.Context) (answer aggregate.Answer, cause erro
 	if ctx.Err() != nil { // past the deadline the claim may be somebody else's already
 		return unanswered("the rail was not called: "+context.Cause(ctx).Error(), context.Cause(ctx))
 	}
+	if err := a.act(ctx); err != nil { // a process that was held up while it claimed: the ledger may have moved
+		return unanswered("the rail was not called: "+err.Error(), err)
+	}
 	defer func() {
 		if r := recover(); r != nil {
 			answer, cause = unanswered(fmt.Sprintf("the rail panicked: %v", r), nil)

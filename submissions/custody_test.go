@@ -153,6 +153,46 @@ func TestCustodyIsLookedForAgain(t *testing.T) {
 	}
 }
 
+// heldUp is a log whose appends take long, and something happens in between.
+type heldUp struct {
+	eventlog.Log
+	meanwhile func()
+}
+
+func (l *heldUp) Append(ctx context.Context, appends ...eventlog.StreamAppend) (eventlog.Position, error) {
+	p, err := l.Log.Append(ctx, appends...)
+	if l.meanwhile != nil {
+		l.meanwhile()
+	}
+	return p, err
+}
+
+// A process that was held up while it took the claim looks again before it calls the rail.
+func TestCustodyIsLookedForBeforeTheRailIsCalled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &bank{}
+		log := &heldUp{Log: memory.New()}
+		l := newLedger(t, log, nil)
+		r, err := l.Request(t.Context(), order("order-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.meanwhile = func() {
+			log.meanwhile = nil
+			time.Sleep(2 * submissions.CustodyTrust)
+			keep(t, log.Log, events.LedgerMoved{Copy: "c-1", To: "esdb://a:2113"})
+		}
+		_, err = l.Submit(t.Context(), "req-1", r.ID, b.Send, nil)
+		if refused(t, err, submissions.CodeOutcomeUnknown); b.sends() != 0 {
+			t.Error("it was paid from a log that the ledger had left")
+		}
+		if err := l.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The answer of a rail to a claim that was taken before is never lost (B7), whatever has
 // become of the log.
 func TestCustodyTakesARailsAnswer(t *testing.T) {
