@@ -41,10 +41,11 @@ func (w Withdrawal) State(now time.Time) (State, time.Time) {
 		}
 		return StateRequested, since
 	}
-	return w.claim.state(now)
+	return w.claim.State(now)
 }
 
-func (c Claim) state(now time.Time) (State, time.Time) {
+// State returns how far a live claim without an outcome has got, and since when.
+func (c Claim) State(now time.Time) (State, time.Time) {
 	a := c.Attempt
 	switch {
 	case a == nil:

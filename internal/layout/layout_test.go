@@ -21,6 +21,7 @@ var allowed = map[string][]string{
 	"holdfast/rail":                 {"holdfast/events"},
 	"holdfast/rail/simulated":       {"holdfast/events", "holdfast/rail"},
 	"holdfast/submissions":          {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/rail"},
+	"holdfast/projections":          {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog"},
 	"holdfast/audit":                {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog"},
 	"holdfast/transfer":             {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/rail", "holdfast/submissions", "holdfast/audit"},
 	"holdfast/internal/explore":     {"holdfast/events", "holdfast/aggregate", "holdfast/eventlog", "holdfast/eventlog/memory", "holdfast/rail", "holdfast/submissions", "holdfast/audit"},
@@ -28,6 +29,7 @@ var allowed = map[string][]string{
 	"holdfast/internal/layout":      {},
 	"holdfast/internal/kurrentnode": {},
 	"holdfast/internal/shell":       {},
+	"holdfast/internal/workload":    {"holdfast/events", "holdfast/eventlog"},
 	"holdfast/cmd/holdfast":         {"..."},
 }
 

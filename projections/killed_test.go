@@ -1,0 +1,123 @@
+package projections
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"holdfast/eventlog/sqlite"
+	"holdfast/internal/workload"
+)
+
+// kills is how often the process of a rebuild is killed.
+const kills = 20
+
+// TestMain is the process that rebuilds, where a test has started it as that.
+func TestMain(m *testing.M) {
+	if path := os.Getenv("HOLDFAST_TEST_REBUILD"); path != "" {
+		if err := rebuildAll(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func rebuildAll(path string) error {
+	ctx := context.Background()
+	log, err := sqlite.Open(ctx, path, &sqlite.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s, err := Open(path+"-projections", log, nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, p := range All() {
+		if _, err := s.Rebuild(ctx, p, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A rebuild whose process is killed goes on where it was, and ends with the rows of one
+// that nobody disturbed (D6).
+func TestKilledRebuilds(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.db")
+	log, err := sqlite.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	w := workload.New(11)
+	if err := w.Fill(t.Context(), log, 12_000); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	resumed, killed := 0, 0
+	for range kills {
+		before := built(t, path, log)
+		process := exec.Command(os.Args[0])
+		process.Env = append(os.Environ(), "HOLDFAST_TEST_REBUILD="+path)
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20+random.IntN(80)) * time.Millisecond)
+		_ = process.Process.Kill() // it may have ended
+		if process.Wait() != nil {
+			killed++
+		}
+		if built(t, path, log) > before {
+			resumed++
+		}
+		// Commands go on.
+		if err := w.Fill(t.Context(), log, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if killed < kills/2 || resumed < 2 {
+		t.Errorf("%d of %d processes were killed, and %d of them got on: there was nothing to see", killed, kills, resumed)
+	}
+	s := opened(t, path+"-projections", log)
+	for _, p := range All() {
+		if _, err := s.Rebuild(t.Context(), p, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	caughtUp(t, s)
+	fresh := opened(t, newDir(t), log)
+	caughtUp(t, fresh)
+	if d := gocmp.Diff(allRows(t, fresh), allRows(t, s)); d != "" {
+		t.Errorf("the rows are others:\n%s", d)
+	}
+}
+
+// built counts the events that are in any file so far.
+func built(t *testing.T, path string, log *sqlite.Log) (events uint64) {
+	t.Helper()
+	s, err := Open(path+"-projections", log, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	list, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range list {
+		events += l.Events
+	}
+	return events
+}
