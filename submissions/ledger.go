@@ -66,6 +66,8 @@ type Options struct {
 	// Logger is told of rail's answers that the log does not take; slog.Default() by
 	// default.
 	Logger *slog.Logger
+	// Finals makes repeats cheaper; there is none by default.
+	Finals Finals
 }
 
 // Ledger runs commands for one tenant on a log. It is safe for concurrent use, and any

@@ -95,6 +95,9 @@ func (l *Ledger) Outcome(ctx context.Context, key events.RequestKey) (Status, er
 	if err := errors.Join(l.tenant.Validate(), key.Validate()); err != nil {
 		return Status{}, aggregate.Invalid(err)
 	}
+	if s, found := l.final(ctx, key, ""); found {
+		return l.status(s.withdrawal.state), nil
+	}
 	s, err := l.read(ctx, key, "")
 	if err != nil {
 		return Status{}, err

@@ -93,6 +93,9 @@ func (l *Ledger) Submit(ctx context.Context, key events.RequestKey, id events.Wi
 	}
 	defer l.running.Done()
 
+	if o, found := l.replay(ctx, key, cmd); found {
+		return o, nil
+	}
 	subject, plan, err := l.decide(ctx, key, id, o.By, func(c aggregate.Claimant) (aggregate.Plan, error) {
 		cmd.Deadline = c.Now.Add(timeout)
 		return aggregate.Submit(cmd, c)
