@@ -56,6 +56,7 @@ func (c *call) commands() []command {
 		c.outcome(), c.claimedBy(), c.inFlight(),
 		c.resolve(), c.release(),
 		c.history(), c.verify(), c.doctor(), c.logCopy(), c.railBook(),
+		c.projectionsList(), c.projectionsRebuild(), c.projectionsDiff(), c.projectionsVerify(), c.projectionsDropOld(),
 		c.version(),
 	}
 }

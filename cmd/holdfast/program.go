@@ -44,6 +44,9 @@ type command struct {
 	// examples are command lines without the program's name.
 	examples []string
 	options  []*option
+	// argument is the one of the options whose value may also come bare, right after the
+	// command's name; nil for none.
+	argument *option
 	run      func(ctx context.Context) error
 }
 
@@ -95,12 +98,24 @@ func (c *call) dispatch(ctx context.Context) error {
 }
 
 // joined returns the arguments with the name of the command as one of them, where it is of
-// two words.
+// two words, and with the flag of a value that came bare behind it.
 func joined(commands []command, args []string) []string {
-	if len(args) < 2 || !slices.ContainsFunc(commands, func(command command) bool { return command.name == args[0]+" "+args[1] }) {
-		return args
+	for words := 2; words >= 1; words-- {
+		if len(args) < words {
+			continue
+		}
+		name := strings.Join(args[:words], " ")
+		i := slices.IndexFunc(commands, func(command command) bool { return command.name == name })
+		if i < 0 {
+			continue
+		}
+		rest := args[words:]
+		if argument := commands[i].argument; argument != nil && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+			rest = append([]string{"--" + argument.name}, rest...)
+		}
+		return append([]string{name}, rest...)
 	}
-	return append([]string{args[0] + " " + args[1]}, args[2:]...)
+	return args
 }
 
 // library returns the command as the library wants it.
@@ -173,7 +188,7 @@ func (c *call) badFlags(err error, options []*option) error {
 // otherWords are what some call a command that has another name here.
 var otherWords = map[string][]string{
 	"status": {"outcome", "claimed-by"}, "show": {"outcome", "claimed-by"}, "get": {"outcome", "claimed-by"},
-	"list": {"in-flight"}, "pending": {"in-flight"}, "pay": {"submit"}, "send": {"submit"}, "create": {"request"},
+	"list": {"in-flight", "projections list"}, "rebuild": {"projections rebuild"}, "projections": {"projections list", "projections rebuild"}, "projection": {"projections list"}, "pending": {"in-flight"}, "pay": {"submit"}, "send": {"submit"}, "create": {"request"},
 	"log": {"log copy", "history"}, "copy": {"log copy"}, "move": {"log copy"}, "migrate": {"log copy"}, "events": {"history"}, "check": {"verify", "doctor"}, "examine": {"doctor"}, "health": {"doctor"}, "book": {"rail-book"},
 }
 
