@@ -141,6 +141,11 @@ func (f *file) at(ctx context.Context) (m mark, err error) {
 
 // read runs a query on one state of the file, and says how far that state is.
 func (f *file) read(ctx context.Context, query func(*sqlite.Conn, mark) error) (err error) {
+	defer func() { // a query that the context has interrupted says so in words of SQLite's
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
 	conn, err := f.pool.Take(ctx)
 	if err != nil {
 		return fmt.Errorf("projection %s: %w", f.projection.Name, err)

@@ -37,7 +37,7 @@ type told struct {
 // changes no answer of Submit or Outcome: only what it costs.
 func TestFinalsChangeNoAnswer(t *testing.T) {
 	t.Parallel()
-	log, _ := filled(t, 12, 3000)
+	log, _ := filled(t, 12, 1500)
 	full := opened(t, newDir(t), log)
 	caughtUp(t, full)
 	pairs := pairsOf(t, full, log)

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -8,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -18,6 +18,10 @@ import (
 
 // kills is how often the process of a rebuild is killed.
 const kills = 20
+
+// rebuiltAndKilled are the projections of that process: one whose rows change, and one
+// whose rows are added up.
+func rebuiltAndKilled() []*Projection { return []*Projection{outcomes(), totals()} }
 
 // TestMain is the process that rebuilds, where a test has started it as that.
 func TestMain(m *testing.M) {
@@ -43,8 +47,9 @@ func rebuildAll(path string) error {
 		return err
 	}
 	defer s.Close()
-	for _, p := range All() {
-		if _, err := s.Rebuild(ctx, p, nil); err != nil {
+	for _, p := range rebuiltAndKilled() {
+		progress := func(events uint64) { fmt.Println(events) }
+		if _, err := s.Rebuild(ctx, p, progress); err != nil {
 			return err
 		}
 	}
@@ -62,21 +67,14 @@ func TestKilledRebuilds(t *testing.T) {
 	}
 	defer log.Close()
 	w := workload.New(11)
-	if err := w.Fill(t.Context(), log, 12_000); err != nil {
+	if err := w.Fill(t.Context(), log, 9_000); err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(3, 4))
 	resumed, killed := 0, 0
 	for range kills {
 		before := built(t, path, log)
-		process := exec.Command(os.Args[0])
-		process.Env = append(os.Environ(), "HOLDFAST_TEST_REBUILD="+path)
-		if err := process.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(20+random.IntN(80)) * time.Millisecond)
-		_ = process.Process.Kill() // it may have ended
-		if process.Wait() != nil {
+		if killedAfter(t, path, random.IntN(5)) {
 			killed++
 		}
 		if built(t, path, log) > before {
@@ -91,7 +89,7 @@ func TestKilledRebuilds(t *testing.T) {
 		t.Errorf("%d of %d processes were killed, and %d of them got on: there was nothing to see", killed, kills, resumed)
 	}
 	s := opened(t, path+"-projections", log)
-	for _, p := range All() {
+	for _, p := range rebuiltAndKilled() {
 		if _, err := s.Rebuild(t.Context(), p, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -102,6 +100,26 @@ func TestKilledRebuilds(t *testing.T) {
 	if d := gocmp.Diff(allRows(t, fresh), allRows(t, s)); d != "" {
 		t.Errorf("the rows are others:\n%s", d)
 	}
+}
+
+// killedAfter kills a rebuild after so many of its batches, and somewhat later. It reports
+// whether the rebuild had not ended before.
+func killedAfter(t *testing.T, path string, batches int) bool {
+	t.Helper()
+	process := exec.Command(os.Args[0])
+	process.Env = append(os.Environ(), "HOLDFAST_TEST_REBUILD="+path)
+	out, err := process.StdoutPipe()
+	if err == nil {
+		err = process.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); batches > 0 && lines.Scan(); {
+		batches--
+	}
+	_ = process.Process.Kill() // it may have ended
+	return process.Wait() != nil
 }
 
 // built counts the events that are in any file so far.

@@ -23,7 +23,7 @@ import (
 // What the projections say is what the ledger says, which reads the log (D1).
 func TestAgreesWithTheLedger(t *testing.T) {
 	t.Parallel()
-	log, _ := filled(t, 3, 6000)
+	log, _ := filled(t, 3, 4000)
 	s := opened(t, newDir(t), log)
 	caughtUp(t, s)
 	core, err := submissions.New(log, &submissions.Options{Clock: later})
@@ -265,7 +265,7 @@ func TestOtherLog(t *testing.T) {
 	t.Parallel()
 	long, _ := filled(t, 4, 1000)
 	short, _ := filled(t, 4, 400)  // a backup of the same log
-	other, _ := filled(t, 6, 2000) // another one
+	other, _ := filled(t, 6, 1500) // another one
 	for name, log := range map[string]eventlog.Log{"backup": short, "other": other, "empty": memory.New()} {
 		dir := newDir(t)
 		caughtUp(t, opened(t, dir, long))
@@ -339,7 +339,7 @@ func TestTamperedRows(t *testing.T) {
 // Readers that read while projections are rebuilt never see an older answer than before.
 func TestReadersDuringARebuild(t *testing.T) {
 	t.Parallel()
-	log, w := filled(t, 10, 3000)
+	log, w := filled(t, 10, 1500)
 	dir := newDir(t)
 	s := opened(t, dir, log)
 	caughtUp(t, s)
@@ -375,13 +375,13 @@ func TestReadersDuringARebuild(t *testing.T) {
 		})
 	}
 	running.Go(func() {
-		for i := 0; i < 300 && ctx.Err() == nil; i++ {
+		for i := 0; i < 100 && ctx.Err() == nil; i++ {
 			if err := w.Fill(t.Context(), log, 50); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-	for range 3 {
+	for range 2 {
 		if done, err := s.Rebuild(t.Context(), timeline(), nil); err != nil || done.Comparison == nil || !done.Comparison.Same() {
 			t.Errorf("%+v, %v", done, err)
 		}
