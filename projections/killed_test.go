@@ -88,17 +88,16 @@ func TestKilledRebuilds(t *testing.T) {
 	if killed < kills/2 || resumed < 2 {
 		t.Errorf("%d of %d processes were killed, and %d of them got on: there was nothing to see", killed, kills, resumed)
 	}
-	s := opened(t, path+"-projections", log)
+	s, undisturbed := opened(t, path+"-projections", log), opened(t, newDir(t), log)
 	for _, p := range rebuiltAndKilled() {
 		if _, err := s.Rebuild(t.Context(), p, nil); err != nil {
 			t.Fatal(err)
 		}
-	}
-	caughtUp(t, s)
-	fresh := opened(t, newDir(t), log)
-	caughtUp(t, fresh)
-	if d := gocmp.Diff(allRows(t, fresh), allRows(t, s)); d != "" {
-		t.Errorf("the rows are others:\n%s", d)
+		want, at := rowsOf(t, undisturbed, p)
+		got, reached := rowsOf(t, s, p)
+		if d := gocmp.Diff(want, got); d != "" || at != reached || len(got) == 0 {
+			t.Errorf("%s: the rows at %d are not those at %d:\n%s", p.Name, reached.position, at.position, d)
+		}
 	}
 }
 
