@@ -3,7 +3,9 @@ package kurrentnode
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"sync"
@@ -50,7 +52,7 @@ type Node struct {
 // it.
 func Start(t testing.TB) *Node {
 	t.Helper()
-	n := &Node{address: "127.0.0.1:0"}
+	n := &Node{}
 	n.Listen(t)
 	t.Cleanup(n.Stop)
 	return n
@@ -67,7 +69,7 @@ func Keep(t testing.TB) *Node {
 // Listen starts a node that was stopped, on the address that it had before.
 func (n *Node) Listen(t testing.TB) {
 	t.Helper()
-	listener, err := net.Listen("tcp", n.address)
+	listener, err := n.listen()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +81,21 @@ func (n *Node) Listen(t testing.TB) {
 	gossip.RegisterGossipServer(n.server, &gossiping{Node: n})
 	server := n.server
 	go func() { _ = server.Serve(&counted{listener, n}) }()
+}
+
+// listen takes the address that the node had, or a new one. New ones are below those that
+// systems give to outgoing connections: while the node is stopped, one of these could
+// otherwise take its address.
+func (n *Node) listen() (listener net.Listener, err error) {
+	if n.address != "" {
+		return net.Listen("tcp", n.address)
+	}
+	for range 100 {
+		if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(15_000))); err == nil {
+			break
+		}
+	}
+	return listener, err
 }
 
 // Stop breaks all connections, and takes no more.
