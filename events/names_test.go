@@ -135,3 +135,74 @@ func TestTimestamps(t *testing.T) {
 		t.Error("the zero timestamp was written")
 	}
 }
+
+// A key is 1 to 255 visible ASCII characters and nothing else; its stream is a stream's
+// name, and no other key's.
+func FuzzRequestKey(f *testing.F) {
+	for _, k := range []string{"req-1", "", "a/b?c#d%20", "schlüssel", "k\x00", "\x7f", strings.Repeat("k", 256)} {
+		f.Add("default", k, "default", "req-1")
+	}
+	f.Add("a", "bc", "ab", "c")
+	f.Fuzz(func(t *testing.T, tenant, key, otherTenant, other string) {
+		err := RequestKey(key).Validate()
+		visible := !strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' })
+		if want := len(key) > 0 && len(key) <= 255 && visible; (err == nil) != want {
+			t.Fatalf("key %q: %v", key, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "key") {
+			t.Fatalf("%q does not say what is wrong", err)
+		}
+		stream := RequestKey(key).Stream(Tenant(tenant))
+		if _, ours := WithdrawalOfStream(stream); ours || !IsRequestKeyStream(stream) || len(stream) > 128 {
+			t.Fatalf("the stream of %q is %q", key, stream)
+		}
+		if same := tenant == otherTenant && key == other; (stream == RequestKey(other).Stream(Tenant(otherTenant))) != same {
+			t.Fatalf("keys %q of %q and %q of %q: same stream is %t", key, tenant, other, otherTenant, !same)
+		}
+	})
+}
+
+// What is not a withdrawal's id is not taken for one, and its stream leads back to it.
+func FuzzWithdrawalID(f *testing.F) {
+	f.Add(string(MintWithdrawalID("default", "alice", "order-17")))
+	f.Add("w")
+	f.Add("withdrawal-")
+	f.Fuzz(func(t *testing.T, s string) {
+		id := WithdrawalID(s)
+		back, ours := WithdrawalOfStream(id.Stream())
+		if !ours || back != id {
+			t.Fatalf("the stream of %q is that of %q (%t)", s, back, ours)
+		}
+		if shape := len(s) == withdrawalIDLen && s[0] == 'w' && strings.Trim(s[1:], idAlphabet) == ""; (id.Validate() == nil) != shape {
+			t.Fatalf("%q: %v", s, id.Validate())
+		}
+	})
+}
+
+// A fingerprint that is valid is of the version that made it.
+func FuzzFingerprint(f *testing.F) {
+	f.Add(string(Identity{Withdrawal: "w", Currency: "EUR"}.Fingerprint()))
+	f.Add("v1:")
+	f.Add("v2:00")
+	f.Fuzz(func(t *testing.T, s string) {
+		if Fingerprint(s).Validate() == nil && (len(s) != len(fingerprintV1)+64 || strings.ToLower(s) != s || !strings.HasPrefix(s, fingerprintV1)) {
+			t.Fatalf("%q was taken", s)
+		}
+	})
+}
+
+// A timestamp is read from exactly the form in which it is written.
+func FuzzTimestamp(f *testing.F) {
+	for _, s := range []string{"2026-12-01T09:36:46.000001Z", "2026-12-01T09:36:46,000001Z", "2026-12-01T09:36:46.00001Z", "2026-02-30T00:00:00.000000Z", "0000-01-01T00:00:00.000000Z", "2016-12-31T23:59:60.000000Z", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var at Timestamp
+		if at.UnmarshalText([]byte(s)) != nil {
+			return
+		}
+		if again, err := at.MarshalText(); err != nil || string(again) != s {
+			t.Fatalf("%q was read, and is written as %q (%v)", s, again, err)
+		}
+	})
+}

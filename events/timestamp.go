@@ -40,7 +40,9 @@ func (t Timestamp) AppendText(to []byte) ([]byte, error) {
 // UnmarshalText reads exactly the form that MarshalText writes.
 func (t *Timestamp) UnmarshalText(text []byte) error {
 	parsed, err := time.Parse(timestampLayout, string(text))
-	if err != nil || len(text) != len(timestampLayout) {
+	var room [len(timestampLayout)]byte
+	// The library also takes a comma for the point, and a year that is not written.
+	if again, refused := At(parsed).AppendText(room[:0]); err != nil || refused != nil || string(again) != string(text) {
 		return fmt.Errorf("timestamp %s is not of the form %s", Quote(string(text)), timestampLayout)
 	}
 	*t = At(parsed)
