@@ -70,6 +70,7 @@ func kinds() []kind {
 		{name: "memory, lossy", open: inMemory, wrap: lose},
 		{name: "memory, lossy, one by one", open: inMemory, wrap: both, apart: true},
 		{name: "SQLite", open: onDisk, patient: true, slow: true},
+		{name: "SQLite, lossy", open: onDisk, wrap: lose, slow: true},
 		{name: "KurrentDB", open: onServer(nil), apart: true, patient: true},
 		{name: "KurrentDB, losing answers", open: onServer(func(n int) error {
 			if n%3 == 0 {
