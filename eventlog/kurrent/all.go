@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"holdfast/eventlog"
 )
@@ -94,11 +96,11 @@ func (l *Log) ahead(ctx context.Context, after eventlog.Position, from esdb.AllP
 }
 
 // Head implements [eventlog.Headed]: it reads backwards until it finds an event of this
-// log.
+// log, in pages that grow, because others may have written much since.
 func (l *Log) Head(ctx context.Context) (eventlog.Position, error) {
 	var from esdb.AllPosition = esdb.End{}
-	for {
-		p, err := l.allPage(ctx, eventlog.Start, from, esdb.Backwards, short)
+	for count := uint64(short); ; count = min(4*count, pageEvents) {
+		p, err := l.allPage(ctx, eventlog.Start, from, esdb.Backwards, count)
 		if err != nil {
 			return eventlog.Start, err
 		}
@@ -124,10 +126,44 @@ func (l *Log) allPage(ctx context.Context, after eventlog.Position, from esdb.Al
 		return page{}, nil // the server's positions are below, and it takes no such number
 	}
 	return patiently(ctx, l, `reading "$all"`, func(ctx context.Context, c *client) (page, error) {
-		reading, err := c.ReadAll(ctx, esdb.ReadAllOptions{Direction: direction, From: from, RequiresLeader: true}, count)
-		if err != nil {
-			return page{}, err
+		p, err := readAll(ctx, c, l, from, direction, count)
+		if err != nil && after != eventlog.Start && isOddPlace(err) && l.isAtEnd(ctx, c, after) {
+			return page{}, nil
 		}
-		return receive(reading, l, count)
+		return p, err
 	})
+}
+
+// readAll makes one request for events of the whole log.
+func readAll(ctx context.Context, c *client, l *Log, from esdb.AllPosition, direction esdb.Direction, count uint64) (page, error) {
+	reading, err := c.ReadAll(ctx, esdb.ReadAllOptions{Direction: direction, From: from, RequiresLeader: true}, count)
+	if err != nil {
+		return page{}, err
+	}
+	return receive(reading, l, count)
+}
+
+// isOddPlace reports whether an error may be the server's answer to a position at which no
+// event begins. It reads whatever is there for the length of a record, so that the answer
+// is one or the other.
+func isOddPlace(err error) bool {
+	s, ok := status.FromError(err)
+	return ok && (s.Code() == codes.InvalidArgument || s.Code() == codes.Unknown)
+}
+
+// isAtEnd reports whether this log has no event after a position.
+func (l *Log) isAtEnd(ctx context.Context, c *client, after eventlog.Position) bool {
+	var from esdb.AllPosition = esdb.End{}
+	for {
+		p, err := readAll(ctx, c, l, from, esdb.Backwards, pageEvents)
+		switch {
+		case err != nil:
+			return false
+		case len(p.events) > 0:
+			return eventlog.Position(p.events[0].Position.Commit) <= after
+		case !p.more || eventlog.Position(p.last.Commit) <= after:
+			return true
+		}
+		from = p.last
+	}
 }

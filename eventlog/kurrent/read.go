@@ -48,7 +48,7 @@ func (l *Log) ReadStream(ctx context.Context, stream string, from uint64) iter.S
 				yield(eventlog.Recorded{}, err)
 				return
 			}
-			if !whole || from > math.MaxInt64 {
+			if !whole || from >= math.MaxInt64 { // the server has no such revision
 				return
 			}
 			at = from
