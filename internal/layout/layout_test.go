@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"holdfast/internal/model":       {},
 	"holdfast/internal/layout":      {},
 	"holdfast/internal/kurrentnode": {},
+	"holdfast/internal/integration": {},
 	"holdfast/internal/shell":       {},
 	"holdfast/internal/workload":    {"holdfast/events", "holdfast/eventlog"},
 	"holdfast/cmd/holdfast":         {"..."},
