@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"holdfast/internal/kurrentnode"
 )
 
@@ -94,12 +98,25 @@ func (p *nodeProcess) answer(t *testing.T, what string) string {
 }
 
 // TestNodeProcess is such a process. It prints its URL, and every order once it is carried
-// out.
+// out. Where it can, it is as awkward as a server: it writes events of its own all the
+// time, and reads from no position at which no event begins.
 func TestNodeProcess(t *testing.T) {
 	if os.Getenv(nodeVariable) == "" {
 		t.Skip("this is the other side of TestDouble")
 	}
 	n := kurrentnode.Keep(t)
+	n.On(nil, func(_ int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
+		if at := o.GetAll().GetPosition().GetCommitPosition(); at > 0 && o.GetReadDirection() == streams.ReadReq_Options_Forwards && o.GetSubscription() == nil {
+			r = &strict{Streams_ReadServer: r, at: at}
+		}
+		return n.Streams.Read(o, r)
+	})
+	over, quiet := make(chan struct{}), make(chan struct{})
+	go chatter(n, over, quiet)
+	defer func() {
+		close(over)
+		<-quiet
+	}()
 	fmt.Println(n.URL())
 	for orders := bufio.NewScanner(os.Stdin); orders.Scan(); fmt.Println(orders.Text()) {
 		switch words := strings.Fields(orders.Text()); words[0] {
@@ -116,6 +133,35 @@ func TestNodeProcess(t *testing.T) {
 			n.Streams.Truncate(words[1], before)
 		}
 	}
+}
+
+// chatter lets a node write statistics, as a server does now and then.
+func chatter(n *kurrentnode.Node, over <-chan struct{}, quiet chan<- struct{}) {
+	defer close(quiet)
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for {
+		n.Streams.Put("$stats-"+n.Address(), "$statsCollected", "{}")
+		select {
+		case <-again.C:
+		case <-over:
+			return
+		}
+	}
+}
+
+// strict refuses to read from a position at which no event begins.
+type strict struct {
+	streams.Streams_ReadServer
+	at uint64 // 0 once it is seen
+}
+
+func (s *strict) Send(answer *streams.ReadResp) error {
+	if at := answer.GetEvent().GetEvent().GetCommitPosition(); s.at > 0 && at != s.at {
+		return status.Error(codes.InvalidArgument, "Trying to read from an invalid position.")
+	}
+	s.at = 0
+	return s.Streams_ReadServer.Send(answer)
 }
 
 // listen lets a node listen again. Its port may be taken for a moment: a client on this
