@@ -119,8 +119,9 @@ func racingClaimants(t *testing.T, s *server) {
 		ledgers = append(ledgers, ledger(t, s.log(t, prefix, nil)))
 	}
 	till := newTill()
-	claims := make([]claim, 64)
-	for round := range s.rounds {
+	const rounds, claimants = 100, 64
+	claims := make([]claim, claimants)
+	for round := range rounds {
 		id := requested(t, ledgers[0], fmt.Sprint("order-", round))
 		var racing sync.WaitGroup
 		for i := range claims {

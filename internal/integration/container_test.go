@@ -48,7 +48,7 @@ func TestContainer(t *testing.T) {
 	if err != nil {
 		t.Fatalf("image %s does not start: %v\n%s", name, err, logs(c))
 	}
-	s := &server{url: "esdb://" + net.JoinHostPort(host, port) + "?tls=false", rounds: 100, restarts: 2}
+	s := &server{url: "esdb://" + net.JoinHostPort(host, port) + "?tls=false", restarts: 2}
 	s.restart = func(t *testing.T) {
 		t.Helper()
 		patience := 30 * time.Second

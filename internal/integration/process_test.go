@@ -24,7 +24,7 @@ import (
 func TestDouble(t *testing.T) {
 	p := startNode(t)
 	suite(t, &server{
-		url: p.url, rounds: 10, restarts: 5,
+		url: p.url, restarts: 5,
 		restart:    func(t *testing.T) { p.order(t, "restart") },
 		softDelete: func(t *testing.T, stream string) { p.order(t, "delete "+stream) },
 		truncate: func(t *testing.T, stream string, before uint64) {

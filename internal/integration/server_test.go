@@ -20,11 +20,11 @@ import (
 // server is a server to test on.
 type server struct {
 	url string // without a prefix
-	// rounds is how many races there are, and restarts how often it is restarted under load.
-	rounds, restarts int
-	// restart stops it and starts it again; why says why it cannot, where it is nil.
-	restart func(t *testing.T)
-	why     string
+	// restart stops it and starts it again, and restarts is how often that is done under
+	// load; why says why it cannot, where restart is nil.
+	restart  func(t *testing.T)
+	restarts int
+	why      string
 	// softDelete and truncate are what an operator does with a stream: they let it be
 	// deleted, so that it can be written to again, or begin at a revision.
 	softDelete func(t *testing.T, stream string)
@@ -40,7 +40,7 @@ func TestServer(t *testing.T) {
 	if strings.Contains(url, "prefix=") {
 		t.Fatal("HOLDFAST_TEST_ESDB has a prefix: leave it out, each log gets one of its own")
 	}
-	suite(t, &server{url: url, rounds: 100, why: "the server is not the test's to restart; the tests with containers do that"})
+	suite(t, &server{url: url, why: "the server is not the test's to restart; the tests with containers do that"})
 }
 
 // suite runs everything on a server.
