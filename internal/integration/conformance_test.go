@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 
@@ -11,6 +13,9 @@ import (
 // conformance runs the suite that every engine passes. Nothing can take single events out
 // of a server, so its cases of damage are left out, and have tests of their own here.
 func conformance(t *testing.T, s *server) {
+	if s.unraced && raced() {
+		t.Skip("too slow under the race detector; package kurrent runs it")
+	}
 	var mu sync.Mutex
 	prefixes := map[eventlog.Log]string{}
 	open := func(t *testing.T, prefix string) eventlog.Log {
@@ -32,4 +37,10 @@ func conformance(t *testing.T, s *server) {
 			return open(t, prefix)
 		},
 	})
+}
+
+// raced reports whether the race detector is at work.
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }

@@ -24,7 +24,7 @@ import (
 func TestDouble(t *testing.T) {
 	p := startNode(t)
 	suite(t, &server{
-		url: p.url, restarts: 5,
+		url: p.url, restarts: 5, unraced: true,
 		restart:    func(t *testing.T) { p.order(t, "restart") },
 		softDelete: func(t *testing.T, stream string) { p.order(t, "delete "+stream) },
 		truncate: func(t *testing.T, stream string, before uint64) {
@@ -138,7 +138,7 @@ func TestNodeProcess(t *testing.T) {
 // chatter lets a node write statistics, as a server does now and then.
 func chatter(n *kurrentnode.Node, over <-chan struct{}, quiet chan<- struct{}) {
 	defer close(quiet)
-	again := time.NewTicker(5 * time.Millisecond)
+	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for {
 		n.Streams.Put("$stats-"+n.Address(), "$statsCollected", "{}")

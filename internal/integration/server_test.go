@@ -25,6 +25,9 @@ type server struct {
 	restart  func(t *testing.T)
 	restarts int
 	why      string
+	// unraced leaves the conformance suite out under the race detector: on the double it
+	// takes a minute then, and package kurrent runs it on the same code.
+	unraced bool
 	// softDelete and truncate are what an operator does with a stream: they let it be
 	// deleted, so that it can be written to again, or begin at a revision.
 	softDelete func(t *testing.T, stream string)
