@@ -42,7 +42,7 @@ func TestContainer(t *testing.T) {
 		testcontainers.WithHostConfigModifier(func(h *container.HostConfig) {
 			h.PortBindings = network.PortMap{network.MustParsePort(nodePort): {{HostIP: bind, HostPort: port}}}
 		}),
-		testcontainers.WithWaitStrategy(alive()),
+		testcontainers.WithWaitStrategyAndDeadline(3*time.Minute, alive()),
 	)
 	testcontainers.CleanupContainer(t, c)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestContainer(t *testing.T) {
 // alive waits until the node says that it lives. It may have no leader then: see
 // server.ready.
 func alive() wait.Strategy {
-	return wait.ForHTTP("/health/live").WithPort(nodePort).WithStartupTimeout(2 * time.Minute).
+	return wait.ForHTTP("/health/live").WithPort(nodePort).WithStartupTimeout(3 * time.Minute).
 		WithStatusCodeMatcher(func(status int) bool { return status/100 == 2 })
 }
 
