@@ -63,7 +63,9 @@
 //     that was deleted from one that never was.
 //
 // A position is the server's commit position: where the event begins in the server's log,
-// in bytes. Positions grow and are not dense. Each event of an append has its own.
+// in bytes. Positions grow and are not dense. Each event of an append has its own. The
+// server reads from no other number, and says so where one lies between two events; what
+// lies behind this log's last event reads as the end.
 //
 // A supervisor hands out a client that is connected, and replaces it when it has failed, is
 // told that its node is unavailable, or does not come back. Calls run apart from their

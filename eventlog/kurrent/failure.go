@@ -149,7 +149,7 @@ func refusal(what string, err error) *Refused {
 		r.forbidden = true
 		r.Reason, r.Try = "the user is not allowed "+what, "use another user, or change the access control list (see holdfast doctor)"
 	case codes.Unimplemented:
-		r.Reason, r.Try = "the server cannot do "+what, "check that the URL names a KurrentDB or EventStoreDB (22.10 or later)"
+		r.Reason, r.Try = "the server cannot do "+what, "check that the URL names a KurrentDB or EventStoreDB (23.10 or later)"
 	default:
 		r.Reason, r.Try = "the server finds "+what+" invalid", "check the server's limits (MaxAppendSize at least 2 MiB), and that a position is one of this very log"
 	}

@@ -2,6 +2,7 @@ package kurrent
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
@@ -47,5 +48,24 @@ func TestPositionsBetweenEvents(t *testing.T) {
 				t.Errorf("Head = %d, %v, want %d", got, err, head)
 			}
 		})
+	}
+}
+
+// The last number that the server takes for a revision stands for a stream that was
+// deleted: it is never asked for, so that no server gets to count beyond it.
+func TestLastRevision(t *testing.T) {
+	s := kurrentnode.Keep(t)
+	l := dial(t, s, nil)
+	appended(t, l, tested("s", 0, 3))
+	s.On(nil, func(_ int, o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
+		if o.GetStream().GetRevision() >= math.MaxInt64 {
+			t.Errorf("the server is asked for revision %d", o.GetStream().GetRevision())
+		}
+		return s.Streams.Read(o, r)
+	})
+	for _, from := range []uint64{math.MaxInt64 - 1, math.MaxInt64, math.MaxUint64} {
+		for r, err := range l.ReadStream(t.Context(), "s", from) {
+			t.Errorf("ReadStream from %d = %v, %v", from, r, err)
+		}
 	}
 }

@@ -5,13 +5,16 @@
 //
 // They run three times over, wherever it can be done:
 //
+//	# on the double of internal/kurrentnode, as a process of its own
 //	go test ./internal/integration
-//		on the double of internal/kurrentnode, as a process of its own
-//	HOLDFAST_TEST_ESDB='esdb://admin:changeit@a:2113,b:2113,c:2113?tlsCAFile=ca.crt' go test ./internal/integration
-//		on any server at hand, single or a cluster, except for its restarts
-//	go test -tags containers ./internal/integration -timeout 30m
-//		in a container: KurrentDB, or the image that HOLDFAST_TEST_IMAGE names, for which
-//		"eventstoredb" is short for EventStoreDB 24.10
+//
+//	# on any server at hand, single or a cluster, except for its restarts
+//	HOLDFAST_TEST_ESDB='esdb://admin:changeit@a:2113,b:2113,c:2113?tlsCAFile=/ca.crt' \
+//	    go test -run TestServer -count=1 -timeout 30m ./internal/integration
+//
+//	# in a container: KurrentDB, or the image that HOLDFAST_TEST_IMAGE names, for which
+//	# "eventstoredb" is short for EventStoreDB 24.10
+//	go test -tags containers -count=1 -timeout 30m ./internal/integration
 //
 // Each log has a prefix of its own, which is new each time, so a server may be shared and
 // used again. But nothing is cleaned up, and whoever reads a log with a prefix reads past
