@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -122,7 +121,7 @@ func TestNodeProcess(t *testing.T) {
 		switch words := strings.Fields(orders.Text()); words[0] {
 		case "restart":
 			n.Stop()
-			listen(t, n)
+			n.Listen(t)
 		case "delete":
 			n.Streams.Delete(words[1])
 		case "truncate":
@@ -162,37 +161,4 @@ func (s *strict) Send(answer *streams.ReadResp) error {
 	}
 	s.at = 0
 	return s.Streams_ReadServer.Send(answer)
-}
-
-// listen lets a node listen again. Its port may be taken for a moment: a client on this
-// machine that tries to reach it can be given this very port for its own end.
-func listen(t *testing.T, n *kurrentnode.Node) {
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	var last string
-	for range 1000 {
-		a := &attempt{TB: t}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			n.Listen(a)
-		}()
-		if <-done; a.failed == "" {
-			return
-		}
-		last = a.failed
-		<-again.C
-	}
-	t.Fatal(last)
-}
-
-// attempt is a test that goes on after Fatal.
-type attempt struct {
-	testing.TB
-	failed string
-}
-
-func (a *attempt) Fatal(args ...any) {
-	a.failed = fmt.Sprint(args...)
-	runtime.Goexit()
 }

@@ -35,6 +35,8 @@ type Node struct {
 	// appends succeed, and no stream is found.
 	Streams *Streams
 
+	cluster *Cluster // of which it is a member; nil for a node that is alone
+
 	mu             sync.Mutex
 	append         Append
 	read           Read
@@ -44,6 +46,7 @@ type Node struct {
 	appends, reads int
 	headers        []metadata.MD
 	address        string
+	listener       net.Listener
 	server         *grpc.Server
 	open, accepted int // connections
 }
@@ -73,7 +76,7 @@ func (n *Node) Listen(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.address = listener.Addr().String()
+	n.address, n.listener = listener.Addr().String(), listener
 	// The client pings more often than a server of this library likes, and sends more.
 	n.server = grpc.NewServer(grpc.MaxRecvMsgSize(17<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	streams.RegisterStreamsServer(n.server, &serving{Node: n})
@@ -98,8 +101,12 @@ func (n *Node) listen() (listener net.Listener, err error) {
 	return listener, err
 }
 
-// Stop breaks all connections, and takes no more.
-func (n *Node) Stop() { n.server.Stop() }
+// Stop breaks all connections, and takes no more. The address is free then: the server
+// alone would give it back later, where it had not begun to serve yet.
+func (n *Node) Stop() {
+	n.server.Stop()
+	_ = n.listener.Close() // which the server may have done
+}
 
 // Address is the node's host and port.
 func (n *Node) Address() string { return n.address }
@@ -226,7 +233,14 @@ func (n *serving) Append(r streams.Streams_AppendServer) error {
 	case n.Streams == nil:
 		return r.SendAndClose(Took(0, 100))
 	}
+	if err := n.cluster.admit(n.Node, r.Context(), r.SetTrailer); err != nil {
+		return err
+	}
+	before := n.cluster.losses()
 	decided := n.Streams.append(options, proposed)
+	if err := n.cluster.replicated(r.Context(), decided, before); err != nil {
+		return err
+	}
 	if lose != nil {
 		if err := lose(i); err != nil {
 			return err
@@ -247,7 +261,10 @@ func (n *serving) Read(req *streams.ReadReq, r streams.Streams_ReadServer) error
 	case n.Streams == nil:
 		return r.Send(NotFound(req.GetOptions()))
 	}
-	return n.Streams.Read(req.GetOptions(), r)
+	if err := n.cluster.admit(n.Node, r.Context(), r.SetTrailer); err != nil {
+		return err
+	}
+	return n.Streams.read(req.GetOptions(), r, n.cluster.seenBy(n.Node))
 }
 
 func (n *Node) note(ctx context.Context) {
@@ -281,6 +298,9 @@ type gossiping struct {
 }
 
 func (n *gossiping) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo, error) {
+	if n.cluster != nil {
+		return n.cluster.members()
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	host, port, err := net.SplitHostPort(n.leader)

@@ -18,6 +18,11 @@ type Streams struct {
 	streams map[string]*stream
 	next    uint64
 	changed chan struct{}
+	// replicated is the position up to which the other nodes have everything. What is
+	// behind it decides conflicts and cannot be read, and is lost with its node; losses
+	// counts how often that has happened.
+	replicated uint64
+	losses     int
 }
 
 type event struct {
@@ -35,7 +40,7 @@ type stream struct {
 }
 
 func newStreams() *Streams {
-	return &Streams{streams: map[string]*stream{}, next: 1000, changed: make(chan struct{})}
+	return &Streams{streams: map[string]*stream{}, next: 1000, changed: make(chan struct{}), replicated: math.MaxUint64}
 }
 
 // deleted reports whether the stream was deleted so that it can be written to again.
@@ -102,9 +107,14 @@ func (k *Streams) write(name string, s *stream, p *streams.AppendReq_ProposedMes
 	s.events[s.length] = e
 	s.length++
 	k.all = append(k.all, e)
+	k.tell()
+	return e
+}
+
+// tell wakes who waits for a change.
+func (k *Streams) tell() {
 	close(k.changed)
 	k.changed = make(chan struct{})
-	return e
 }
 
 // Delete deletes a stream so that it can be written to again, as an operator does.
@@ -160,23 +170,28 @@ func (k *Streams) Size() int {
 	return len(k.all)
 }
 
-// find returns what a reading is answered with: events, or that there is no such stream.
-func (k *Streams) find(o *streams.ReadReq_Options) (events []*event, absent bool) {
+// find returns what a reading is answered with: events up to a position, or that there is
+// no such stream.
+func (k *Streams) find(o *streams.ReadReq_Options, upTo uint64) (events []*event, absent bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	upTo = min(upTo, k.replicated)
 	backwards := o.GetReadDirection() == streams.ReadReq_Options_Backwards
 	if from := o.GetStream(); from != nil {
 		s := k.streams[string(from.GetStreamIdentifier().GetStreamName())]
-		if s == nil || s.deleted() {
+		if s == nil || s.deleted() || s.events[0] != nil && s.events[0].position > upTo {
 			return nil, true
 		}
 		for r := max(from.GetRevision(), s.begins); r < s.length; r++ {
-			if s.events[r] != nil {
-				events = append(events, s.events[r])
+			if e := s.events[r]; e != nil && e.position <= upTo {
+				events = append(events, e)
 			}
 		}
 	} else {
 		for _, e := range k.all {
+			if e.position > upTo {
+				continue
+			}
 			if p := o.GetAll().GetPosition(); p == nil || backwards && e.position < p.CommitPosition || !backwards && e.position >= p.CommitPosition {
 				events = append(events, e)
 			}
@@ -198,10 +213,15 @@ func (e *event) response() *streams.ReadResp {
 
 // Read answers a reading or a subscription.
 func (k *Streams) Read(o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
+	return k.read(o, r, math.MaxUint64)
+}
+
+// read answers a reading or a subscription with what there is up to a position.
+func (k *Streams) read(o *streams.ReadReq_Options, r streams.Streams_ReadServer, upTo uint64) error {
 	if o.GetSubscription() != nil {
 		return k.follow(o, r)
 	}
-	events, absent := k.find(o)
+	events, absent := k.find(o, upTo)
 	if absent {
 		return r.Send(NotFound(o))
 	}
@@ -222,10 +242,10 @@ func (k *Streams) follow(o *streams.ReadReq_Options, r streams.Streams_ReadServe
 	after := o.GetAll().GetPosition().GetCommitPosition()
 	for caughtUp := false; ; {
 		k.mu.Lock()
-		list, changed := k.all, k.changed
+		list, changed, upTo := k.all, k.changed, k.replicated
 		k.mu.Unlock()
 		for _, e := range list {
-			if e.position <= after {
+			if e.position <= after || e.position > upTo {
 				continue
 			}
 			after = e.position
