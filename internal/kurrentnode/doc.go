@@ -10,6 +10,10 @@
 //		return status.Error(codes.Unavailable, "Server Is Too Busy")
 //	}, nil)
 //
-// Caveats. Its rules are a reading of the server's source, and no server. It has no users,
-// no TLS, no persistent subscriptions, and one node's streams are no other's.
+// KeepSecure starts one behind TLS, for users with passwords; StartCluster starts three that
+// keep the same streams, of which one leads, and which can lose what only the leader had.
+//
+// Caveats. Its rules are a reading of the server's source, and no server. It has no
+// persistent subscriptions, and of access rights only those of the default users. A node
+// that is no member of a Cluster shares its streams with no other.
 package kurrentnode

@@ -35,7 +35,8 @@ type Node struct {
 	// appends succeed, and no stream is found.
 	Streams *Streams
 
-	cluster *Cluster // of which it is a member; nil for a node that is alone
+	cluster  *Cluster  // of which it is a member; nil for a node that is alone
+	security *security // nil for a node that lets everybody in, without TLS
 
 	mu             sync.Mutex
 	append         Append
@@ -78,7 +79,8 @@ func (n *Node) Listen(t testing.TB) {
 	}
 	n.address, n.listener = listener.Addr().String(), listener
 	// The client pings more often than a server of this library likes, and sends more.
-	n.server = grpc.NewServer(grpc.MaxRecvMsgSize(17<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
+	n.server = grpc.NewServer(append(n.security.options(), grpc.MaxRecvMsgSize(17<<20),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))...)
 	streams.RegisterStreamsServer(n.server, &serving{Node: n})
 	serverfeatures.RegisterServerFeaturesServer(n.server, &describing{Node: n})
 	gossip.RegisterGossipServer(n.server, &gossiping{Node: n})
