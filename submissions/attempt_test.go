@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"holdfast/aggregate"
+	"holdfast/eventlog/memory"
 	"holdfast/rail"
+	"holdfast/submissions"
 )
 
 // A7: whatever a rail does that is not a clean answer, the claim stands, nobody sends
@@ -104,6 +106,25 @@ func TestA8CleanRefusal(t *testing.T) {
 	if f.bank.sends() != 1 {
 		t.Errorf("%d sends", f.bank.sends())
 	}
+}
+
+// A claim that took longer to be written than the attempt may last is not followed by a
+// call: by then it may be somebody else's already.
+func TestA7NoCallAfterTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &hooked{Log: memory.New()}
+		f := fixtureOn(t, log, nil)
+		id := f.request(t, "order-1")
+		log.after = func([]string) error {
+			log.after = nil
+			time.Sleep(200 * time.Millisecond)
+			return nil
+		}
+		_, err := f.Submit(t.Context(), "req-1", id, f.bank.Send, &submissions.SubmitOptions{Timeout: 100 * time.Millisecond})
+		if r := refused(t, err, submissions.CodeOutcomeUnknown); f.bank.sends() != 0 {
+			t.Errorf("the rail was called after the deadline (%v)", r)
+		}
+	})
 }
 
 // FAULTS: a send slower than any timeout is still one send, and its answer is recorded

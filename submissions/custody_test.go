@@ -153,35 +153,22 @@ func TestCustodyIsLookedForAgain(t *testing.T) {
 	}
 }
 
-// heldUp is a log whose appends take long, and something happens in between.
-type heldUp struct {
-	eventlog.Log
-	meanwhile func()
-}
-
-func (l *heldUp) Append(ctx context.Context, appends ...eventlog.StreamAppend) (eventlog.Position, error) {
-	p, err := l.Log.Append(ctx, appends...)
-	if l.meanwhile != nil {
-		l.meanwhile()
-	}
-	return p, err
-}
-
 // A process that was held up while it took the claim looks again before it calls the rail.
 func TestCustodyIsLookedForBeforeTheRailIsCalled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bank{}
-		log := &heldUp{Log: memory.New()}
+		log := &hooked{Log: memory.New()}
 		l := newLedger(t, log, nil)
 		r, err := l.Request(t.Context(), order("order-1"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.meanwhile = func() {
-			log.meanwhile = nil
+		log.after = func([]string) error {
+			log.after = nil
 			time.Sleep(2 * submissions.CustodyTrust)
 			keep(t, log.Log, events.LedgerMoved{Copy: "c-1", To: "esdb://a:2113"})
+			return nil
 		}
 		_, err = l.Submit(t.Context(), "req-1", r.ID, b.Send, nil)
 		if refused(t, err, submissions.CodeOutcomeUnknown); b.sends() != 0 {
