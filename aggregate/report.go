@@ -17,6 +17,10 @@ type Answer struct {
 	Reference string
 	// Response is the rail's response, verbatim; it may be empty.
 	Response events.Response
+	// Fee and RailTime are the rail's fee and own time when the result is sent, where it
+	// said them.
+	Fee      events.Amount
+	RailTime events.Timestamp
 	// Detail says why, when the result is not sent.
 	Detail string
 }
@@ -40,7 +44,7 @@ func Report(w Withdrawal, key events.RequestKey, attempt int, a Answer) events.E
 		return events.OutcomeResolved{
 			Key: key, Result: events.ResultSent, Reference: a.Reference,
 			Response: orComposed(a.Response, w, key, events.ResultSent, a.Reference),
-			Source:   events.SourceRail, Attempt: attempt,
+			Source:   events.SourceRail, Attempt: attempt, Fee: a.Fee, RailTime: a.RailTime,
 		}
 	case events.ResultRefused:
 		return events.SendRefused{Attempt: attempt, Reason: a.Detail, Response: response}

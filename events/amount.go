@@ -51,6 +51,9 @@ func ParseAmount(s string) (Amount, error) {
 	return Amount{canonical}, nil
 }
 
+// Equal reports whether two amounts are the same; == does as well.
+func (a Amount) Equal(b Amount) bool { return a == b }
+
 // String returns the canonical form.
 func (a Amount) String() string { return a.canonical }
 

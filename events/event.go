@@ -106,6 +106,12 @@ type OutcomeResolved struct {
 	// Reason and Evidence are the person's, when Source is person (B6).
 	Reason   string `json:"reason,omitempty"`
 	Evidence string `json:"evidence,omitempty"`
+	// Fee is what the rail took for it, in the withdrawal's currency and on top of its
+	// amount; the zero value where nobody said. Since schema version 2.
+	Fee Amount `json:"fee,omitzero"`
+	// RailTime is when the money left by the rail's own clock; the zero value where nobody
+	// said. Since schema version 2.
+	RailTime Timestamp `json:"rail_time,omitzero"`
 }
 
 // Released says that a person looked, that nothing was sent, and that the key and the
@@ -171,7 +177,8 @@ func (e OutcomeResolved) validate() error {
 	case ResultSent:
 		err = errors.Join(err, validateLength("reference", e.Reference, MaxReference))
 	case ResultFailed:
-		err = errors.Join(err, check(e.Reference == "", "a failed outcome has no reference"))
+		err = errors.Join(err, check(e.Reference == "", "a failed outcome has no reference"),
+			check(e.Fee == Amount{} && e.RailTime.IsZero(), "a failed outcome has neither a fee nor a time at the rail"))
 	default:
 		err = errors.Join(err, fmt.Errorf("result %s is not an outcome", Quote(string(e.Result))))
 	}

@@ -52,6 +52,8 @@ func (e *OutcomeResolved) fields(o *object) {
 	optionalNumber(o, "attempt", &e.Attempt)
 	optionalText(o, "reason", &e.Reason)
 	optionalText(o, "evidence", &e.Evidence)
+	optionalAmount(o, "fee", &e.Fee)
+	optionalTimestamp(o, "rail_time", &e.RailTime)
 }
 
 func (e *Released) fields(o *object) {

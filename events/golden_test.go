@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -110,4 +111,19 @@ func encodeGolden(t *testing.T, s Stored) []byte {
 		t.Fatal(err)
 	}
 	return b.Bytes()
+}
+
+// A build that knows version 1 alone stops at an outcome of version 2, and does not take it
+// for something else (D3).
+func TestNewerVersionStops(t *testing.T) {
+	chain := NewCodec().Chain("s")
+	s, _, err := chain.Append(sampleID(0), sample()[6], sampleMetadata())
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := newCodec(define[OutcomeResolved]()).Chain("s")
+	var damage *Damage
+	if _, err := older.Read(s); !errors.As(err, &damage) || damage.Kind != FaultUnknownVersion {
+		t.Errorf("got %v, want an unknown version", err)
+	}
 }

@@ -118,9 +118,12 @@ func numberField[N int | uint64](o *object, name string, v *N, optional bool) {
 	}
 }
 
-func amount(o *object, name string, v *Amount) {
+func amount(o *object, name string, v *Amount)         { amountField(o, name, v, false) }
+func optionalAmount(o *object, name string, v *Amount) { amountField(o, name, v, true) }
+
+func amountField(o *object, name string, v *Amount, optional bool) {
 	switch {
-	case !o.next(name, false, false):
+	case !o.next(name, optional, *v == Amount{}):
 	case o.reading:
 		o.err = v.UnmarshalText([]byte(o.readString())) // which takes no empty text
 	default:
@@ -129,9 +132,12 @@ func amount(o *object, name string, v *Amount) {
 	}
 }
 
-func timestamp(o *object, name string, v *Timestamp) {
+func timestamp(o *object, name string, v *Timestamp)         { timestampField(o, name, v, false) }
+func optionalTimestamp(o *object, name string, v *Timestamp) { timestampField(o, name, v, true) }
+
+func timestampField(o *object, name string, v *Timestamp, optional bool) {
 	switch {
-	case !o.next(name, false, false):
+	case !o.next(name, optional, v.IsZero()):
 	case o.reading:
 		o.err = v.UnmarshalText([]byte(o.readString())) // which takes no empty text
 	default:

@@ -8,6 +8,10 @@ func sample() []Event {
 	if err != nil {
 		panic(err)
 	}
+	fee, err := ParseAmount("0.35")
+	if err != nil {
+		panic(err)
+	}
 	id := MintWithdrawalID(DefaultTenant, "alice", "order-1")
 	fingerprint := Identity{id, amount, "EUR", "DE89370400440532013000"}.Fingerprint()
 	deadline := At(time.Date(2030, 1, 2, 3, 4, 35, 123456000, time.UTC))
@@ -30,6 +34,8 @@ func sample() []Event {
 		CopyCompleted{"c-1", 5000},
 		LedgerMoved{"c-2", "esdb://a:2113"},
 		LedgerKept{"c-2"},
+		OutcomeResolved{Key: "req-1", Result: ResultSent, Reference: "tx-1", Source: SourceRail, Attempt: 1,
+			Response: Response{"application/json", []byte(`{}`)}, Fee: fee, RailTime: deadline},
 	}
 }
 

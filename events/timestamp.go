@@ -19,6 +19,9 @@ func At(t time.Time) Timestamp {
 // Time returns the instant as a time.Time in UTC.
 func (t Timestamp) Time() time.Time { return t.t }
 
+// Equal reports whether two instants are the same; == does as well.
+func (t Timestamp) Equal(u Timestamp) bool { return t == u }
+
 // IsZero reports whether the timestamp was never set.
 func (t Timestamp) IsZero() bool { return t.t.IsZero() }
 

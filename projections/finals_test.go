@@ -40,7 +40,7 @@ func TestFinalsChangeNoAnswer(t *testing.T) {
 	log, _ := filled(t, 12, 1500)
 	full := opened(t, newDir(t), log)
 	caughtUp(t, full)
-	pairs := pairsOf(t, full, log)
+	pairs := pairsOf(t, log)
 
 	stale := opened(t, newDir(t), log)
 	place := place{name: "outcomes", version: outcomes().Version, generation: 1}
@@ -59,7 +59,7 @@ func TestFinalsChangeNoAnswer(t *testing.T) {
 		t.Fatalf("a file that is not live is read (%v)", err)
 	}
 	wrongVersion := opened(t, newDir(t), log)
-	if err := os.WriteFile(wrongVersion.dir.path(place.live()), []byte("outcomes-v2-1.db\n"), 0o600); err != nil {
+	if err := os.WriteFile(wrongVersion.dir.path(place.live()), []byte("outcomes-v9-1.db\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	lying := opened(t, newDir(t), log)
@@ -101,7 +101,7 @@ type pair struct {
 }
 
 // pairsOf is every claim that was ever taken, and each key with the next one's withdrawal.
-func pairsOf(t *testing.T, s *Set, log eventlog.Log) (pairs []pair) {
+func pairsOf(t *testing.T, log eventlog.Log) (pairs []pair) {
 	t.Helper()
 	for r, err := range log.ReadAll(t.Context(), eventlog.Start) {
 		if err != nil {

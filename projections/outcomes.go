@@ -15,17 +15,19 @@ var outcomesTable = &table{
 	columns: []column{
 		{"tenant", text}, {"key", text}, {"withdrawal", text}, {"result", text}, {"reference", text},
 		{"media_type", text}, {"body", blob}, {"resolved_at", text}, {"resolved_by", text},
+		{"fee", text}, {"rail_time", text},
 	},
 }
 
 // outcomes is the key's index: which withdrawal a key holds, and with what outcome.
 func outcomes() *Projection {
 	return &Projection{
-		Name: "outcomes", Version: 1, tables: []*table{outcomesTable},
+		Name: "outcomes", Version: 2, // 2: the rail's fee and its time
+		tables: []*table{outcomesTable},
 		project: func(s *Step, rows *changes) {
 			switch e := s.Event.(type) {
 			case events.KeyClaimed:
-				rows.put(outcomesTable, string(s.Tenant), string(e.Key), string(s.Withdrawal), "", "", "", []byte{}, "", "")
+				rows.put(outcomesTable, string(s.Tenant), string(e.Key), string(s.Withdrawal), "", "", "", []byte{}, "", "", "", "")
 			case events.Released:
 				rows.drop(outcomesTable, string(s.Tenant), string(e.Key))
 			case events.OutcomeResolved:
@@ -34,7 +36,7 @@ func outcomes() *Projection {
 				}
 				o, _ := s.After.Outcome()
 				rows.put(outcomesTable, string(s.Tenant), string(o.Key), string(s.Withdrawal), string(o.Result), o.Reference,
-					o.Response.MediaType, o.Response.Body, instant(o.ResolvedAt), o.Actor)
+					o.Response.MediaType, o.Response.Body, instant(o.ResolvedAt), o.Actor, o.Fee.String(), instant(o.RailTime.Time()))
 			}
 		},
 	}
@@ -75,13 +77,15 @@ type Outcome struct {
 	Response  events.Response
 	// ResolvedAt is a timestamp as in the log; ResolvedBy is who recorded the outcome.
 	ResolvedAt, ResolvedBy string
+	// Fee and RailTime are the rail's, where it said them: a decimal, and a timestamp.
+	Fee, RailTime string
 }
 
 // Outcome returns what a key holds: not-found when it holds nothing. Errors as for
 // [Set.InFlight].
 func (s *Set) Outcome(ctx context.Context, tenant events.Tenant, key events.RequestKey, o ...ReadOption) (out Outcome, err error) {
 	err = s.query(ctx, outcomes(), o, func(conn *sqlite.Conn) error {
-		stmt := conn.Prep("SELECT withdrawal, result, reference, media_type, body, resolved_at, resolved_by FROM outcomes WHERE tenant = ? AND key = ?")
+		stmt := conn.Prep("SELECT withdrawal, result, reference, media_type, body, resolved_at, resolved_by, fee, rail_time FROM outcomes WHERE tenant = ? AND key = ?")
 		defer stmt.Reset()
 		bind(stmt, row{string(tenant), string(key)})
 		switch found, err := stmt.Step(); {
@@ -93,7 +97,7 @@ func (s *Set) Outcome(ctx context.Context, tenant events.Tenant, key events.Requ
 		out = Outcome{
 			Withdrawal: events.WithdrawalID(stmt.ColumnText(0)), Result: events.Result(stmt.ColumnText(1)), Reference: stmt.ColumnText(2),
 			Response:   events.Response{MediaType: stmt.ColumnText(3), Body: columnBytes(stmt, 4)},
-			ResolvedAt: stmt.ColumnText(5), ResolvedBy: stmt.ColumnText(6),
+			ResolvedAt: stmt.ColumnText(5), ResolvedBy: stmt.ColumnText(6), Fee: stmt.ColumnText(7), RailTime: stmt.ColumnText(8),
 		}
 		return nil
 	})

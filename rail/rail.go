@@ -2,6 +2,7 @@ package rail
 
 import (
 	"context"
+	"time"
 
 	"holdfast/events"
 )
@@ -40,6 +41,12 @@ type Receipt struct {
 	// Response is the rail's response, to be kept and replayed verbatim. It may be
 	// empty.
 	Response events.Response
+	// Fee is what the rail took on top of the amount, in the same currency; the zero value
+	// where it does not say.
+	Fee events.Amount
+	// Time is when the money left by the rail's own clock, in the years 1 to 9999; the zero
+	// value where it does not say, and any other year is taken for that.
+	Time time.Time
 }
 
 // Sender sends one payment. See the package comment for what its results mean. It is

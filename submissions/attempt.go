@@ -119,7 +119,16 @@ func understand(receipt rail.Receipt, err error) (aggregate.Answer, error) {
 		return unanswered("the rail's answer has no reference", nil)
 	}
 	return aggregate.Answer{Result: events.ResultSent, Response: bounded(receipt.Response),
-		Reference: aggregate.Reference(receipt.Reference)}, nil
+		Reference: aggregate.Reference(receipt.Reference), Fee: receipt.Fee, RailTime: railTime(receipt.Time)}, nil
+}
+
+// railTime is a rail's time as it can be recorded. One that cannot be written must not cost
+// the outcome.
+func railTime(t time.Time) events.Timestamp {
+	if year := t.UTC().Year(); t.IsZero() || year < 1 || year > 9999 {
+		return events.Timestamp{}
+	}
+	return events.At(t)
 }
 
 func unanswered(why string, cause error) (aggregate.Answer, error) {

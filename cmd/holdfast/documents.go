@@ -52,6 +52,8 @@ type outcomeDocument struct {
 	Attempt    int              `json:"attempt,omitempty"`
 	Reason     string           `json:"reason,omitempty"`
 	Evidence   string           `json:"evidence,omitempty"`
+	Fee        string           `json:"fee,omitempty"`
+	RailTime   string           `json:"rail_time,omitempty"`
 	Response   responseDocument `json:"response"`
 }
 
@@ -59,7 +61,7 @@ func newOutcomeDocument(o submissions.Outcome) outcomeDocument {
 	return outcomeDocument{
 		Withdrawal: string(o.Withdrawal), Key: string(o.Key), Result: string(o.Result), Reference: o.Reference,
 		ResolvedAt: stamp(o.ResolvedAt), Actor: o.Actor, Source: string(o.Source), Attempt: o.Attempt,
-		Reason: o.Reason, Evidence: o.Evidence, Response: newResponseDocument(o.Response),
+		Reason: o.Reason, Evidence: o.Evidence, Fee: o.Fee.String(), RailTime: stamp(o.RailTime.Time()), Response: newResponseDocument(o.Response),
 	}
 }
 
@@ -78,6 +80,8 @@ func (d outcomeDocument) page(p *page) {
 	p.fact("Resolved by", by)
 	p.fact("Reason", d.Reason)
 	p.fact("Evidence", d.Evidence)
+	p.fact("Rail's fee", d.Fee)
+	p.fact("Rail's time", d.RailTime)
 	p.fact("Response", d.Response.String())
 }
 

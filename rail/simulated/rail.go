@@ -225,7 +225,7 @@ func receiptOf(booked Entry) (rail.Receipt, error) {
 	if err != nil {
 		return rail.Receipt{}, err
 	}
-	return rail.Receipt{Reference: booked.Reference, Response: response}, nil
+	return rail.Receipt{Reference: booked.Reference, Response: response, Time: booked.Time}, nil
 }
 
 func responseOf(a answer) (events.Response, error) {
