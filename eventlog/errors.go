@@ -26,7 +26,8 @@ var (
 	ErrReadOnly = errors.New("eventlog: the log was opened for reading only")
 
 	// ErrForbidden is returned when the log's server does not take the credentials, or
-	// does not allow the user what was asked. Nothing was written, and trying again will
+	// does not allow the user what was asked; and it is in the [*OpenError] of a file that
+	// the user's rights do not open. Nothing was written, and trying again will
 	// not help before that has changed.
 	ErrForbidden = errors.New("eventlog: the user is not allowed to do this on the log")
 

@@ -135,6 +135,9 @@ func (c *call) openFailed(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && c.name != "request" && c.name != "log copy" {
 		return &logError{err: err, try: c.command("request", "--help")}
 	}
+	if errors.Is(err, eventlog.ErrUnavailable) {
+		return &logError{err: err, try: c.again()}
+	}
 	return &logError{err: err, try: c.command(c.name, "--help")}
 }
 

@@ -81,18 +81,21 @@ func (c *call) shown() []string {
 // for this program, or it is one that cannot be reached now.
 func openRefusal(err error) *aggregate.Refusal {
 	var open *eventlog.OpenError
-	if !errors.As(err, &open) || errors.Is(err, eventlog.ErrUnavailable) {
+	if !errors.As(err, &open) {
 		return &aggregate.Refusal{Code: aggregate.CodeUnavailable, Message: "the log cannot be opened", Cause: err}
 	}
-	message := fmt.Sprintf("the log %s cannot be used: %s", events.Quote(open.Path), open.Reason)
+	why := open.Reason
 	if open.Try != "" {
-		message += "; " + open.Try
+		why += "; " + open.Try
+	}
+	if errors.Is(err, eventlog.ErrUnavailable) {
+		return &aggregate.Refusal{Code: aggregate.CodeUnavailable, Message: fmt.Sprintf("the log %s cannot be reached: %s", events.Quote(open.Path), why), Cause: open.Err}
 	}
 	code := aggregate.CodeInvalidRequest
 	if errors.Is(err, eventlog.ErrForbidden) {
 		code = aggregate.CodeForbidden
 	}
-	return &aggregate.Refusal{Code: code, Message: message}
+	return &aggregate.Refusal{Code: code, Message: fmt.Sprintf("the log %s cannot be used: %s", events.Quote(open.Path), why)}
 }
 
 // try returns the command line that gets somebody further who met a refusal.

@@ -57,6 +57,10 @@ func checkJournal(conn *sqlite.Conn) eventlog.Finding {
 // again would drop the locks that SQLite has on it.
 func (p *place) checkAccess() eventlog.Finding {
 	const check = "access"
+	if onReadOnlyMount(filepath.Dir(p.path)) {
+		return eventlog.Finding{Check: check, Grade: eventlog.Unreachable, Detail: "the file system is mounted read-only",
+			Remedy: "find out why (the system does that when a disk fails), then make it writable again"}
+	}
 	for _, path := range []string{p.path, filepath.Dir(p.path)} {
 		if err := writable(path); err != nil {
 			return eventlog.Finding{Check: check, Grade: eventlog.Forbidden, Detail: fmt.Sprintf("%s cannot be written: %v", path, err),

@@ -34,7 +34,8 @@ var (
 //
 // It returns [*eventlog.OpenError] when the file is not a log or cannot be used, and
 // then has not written to it; that is [eventlog.ErrUnavailable] too when the reason may
-// pass: another process keeps it locked, the disk is full or fails.
+// pass: another process keeps it locked, the disk is full or fails, the file system is
+// mounted read-only; and [eventlog.ErrForbidden] when the user's rights do not allow it.
 func Open(ctx context.Context, path string, options *Options) (*Log, error) {
 	filled, err := options.filled()
 	if err != nil {

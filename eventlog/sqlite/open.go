@@ -48,6 +48,11 @@ func (p *place) outOfReach(reason, try string, err error) error {
 	return p.fault(reason, try, fmt.Errorf("%w: %w", eventlog.ErrUnavailable, err))
 }
 
+// forbidden makes an OpenError about a place that the user's rights do not open.
+func (p *place) forbidden(reason, try string, err error) error {
+	return p.fault(reason, try, fmt.Errorf("%w: %w", eventlog.ErrForbidden, err))
+}
+
 // inspect finds out whether a path can be a log, without writing to it. The file is
 // only ever opened by SQLite: closing another descriptor of it would drop the locks
 // of every connection that this process has on it.
@@ -181,15 +186,24 @@ func (p *place) judge(id identity) error {
 
 // explain turns an error of SQLite while opening into one that says what to do.
 func (p *place) explain(err error) error {
-	switch sqlite.ErrCode(err).ToPrimary() {
+	code := sqlite.ErrCode(err).ToPrimary()
+	switch code {
+	case sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultIOErr:
+		// The system mounts a file system read-only when its disk failed, and then it
+		// is not the user's rights that are wanting.
+		if onReadOnlyMount(filepath.Dir(p.path)) {
+			return p.outOfReach("its file system is mounted read-only", "find out why, then make it writable again, or open the log for reading only", err)
+		}
+	}
+	switch code {
 	case sqlite.ResultNotADB:
 		return p.fault("it is not an SQLite file", "check the path; if it was a log, restore it from a backup", err)
 	case sqlite.ResultCorrupt:
 		return p.fault("the file is damaged", "restore it from a backup", err)
 	case sqlite.ResultReadOnly:
-		return p.fault("the file or its folder is read-only", "make both writable, or open the log for reading only", err)
+		return p.forbidden("the file or its folder is read-only", "make both writable, or open the log for reading only", err)
 	case sqlite.ResultCantOpen, sqlite.ResultPerm, sqlite.ResultAuth:
-		return p.fault("the file cannot be opened, or its folder is read-only", "check the permissions of both, or open the log for reading only", err)
+		return p.forbidden("the file cannot be opened, or its folder is read-only", "check the permissions of both, or open the log for reading only", err)
 	case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultProtocol:
 		return p.outOfReach("another process keeps it locked", "try again, or find the process", err)
 	case sqlite.ResultFull:

@@ -2,7 +2,10 @@
 
 package sqlite
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 // freeSpace returns how many bytes the user may still write where a path is.
 func freeSpace(path string) (uint64, error) {
@@ -20,4 +23,11 @@ func writable(path string) error {
 	}
 	const write = 2
 	return syscall.Access(path, write)
+}
+
+// onReadOnlyMount reports whether nobody may write a path, because its file system is
+// mounted read-only: by somebody, or by the system after the disk failed.
+func onReadOnlyMount(path string) bool {
+	const write = 2
+	return errors.Is(syscall.Access(path, write), syscall.EROFS)
 }
