@@ -59,6 +59,8 @@ type child struct {
 	// Since is when the first worker began.
 	Seed  uint64
 	Since time.Time
+	// Obeys: do what standard input says.
+	Obeys bool
 }
 
 // point is a labelled point of a submit.
@@ -81,8 +83,11 @@ func (c child) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.Seed != 0 {
+	switch {
+	case c.Seed != 0:
 		return c.work(ctx, log)
+	case c.Obeys:
+		return c.obey(ctx, log)
 	}
 	if c.Races > 0 {
 		return errors.Join(c.race(ctx, log, bank), log.Close())
