@@ -2,7 +2,6 @@ package engines_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,29 +94,4 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("Open(%q) returned a log besides an error", c.url)
 		}
 	}
-}
-
-// Whatever is written for the URL of a log, it is refused with what to write instead, or
-// it is a log; nothing is made where it must be there already.
-func FuzzOpen(f *testing.F) {
-	for _, url := range []string{"sqlite:holdfast.db", "sqlite:", "sqlite://host/x", "sqlite:x?mode=ro", "memory:", "memory:x", "postgres://x", "", ":", "sqlite:\x00", "SQLITE:x", "sqlite:/", "sqlite:.", "esdb:"} {
-		f.Add(url)
-	}
-	f.Fuzz(func(t *testing.T, url string) {
-		if strings.HasPrefix(url, "esdb://") || strings.HasPrefix(url, "esdb+discover://") || strings.HasPrefix(url, "sqlite:/") && len(url) > len("sqlite:/") {
-			t.Skip() // a server, and somebody else's file, are left alone
-		}
-		t.Chdir(t.TempDir())
-		log, err := engines.Open(t.Context(), url, &engines.Options{ReadOnly: true, MustExist: true})
-		if err == nil {
-			t.Fatalf("%q was opened, where there is nothing: %v", url, log.Close())
-		}
-		var open *eventlog.OpenError
-		if !errors.As(err, &open) || open.Reason == "" {
-			t.Fatalf("%q: %v does not say what is wrong", url, err)
-		}
-		if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
-			t.Fatalf("%q left %v behind (%v)", url, left, err)
-		}
-	})
 }

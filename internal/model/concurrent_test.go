@@ -26,7 +26,6 @@ const (
 	callers    = 4
 	calls      = 14
 	groups     = 2
-	patience   = 2 * time.Millisecond
 	sendFor    = time.Hour
 	commonTime = 10_000 * time.Hour
 )
@@ -44,8 +43,9 @@ type kind struct {
 	// apart says that several streams are not committed together, so that a key is
 	// reserved for a moment before it holds anything.
 	apart bool
-	// patient says that appends are waited for, since none loses its answer for good.
-	patient bool
+	// patience is how long the answer of an append is waited for; 0 is the ledger's own,
+	// for logs on which none loses its answer for good.
+	patience time.Duration
 	// slow says that a tenth of the histories has to do.
 	slow bool
 }
@@ -91,10 +91,7 @@ func concurrent(t *testing.T, k kind, seed uint64, wrap func(*submissions.Ledger
 	var ledgers []ledger
 	for i, now := range clocks() {
 		o := &submissions.Options{
-			Clock: func() time.Time { return epoch().Add(now) }, ClockMargin: margin, Patience: patience,
-		}
-		if k.patient {
-			o.Patience = 0
+			Clock: func() time.Time { return epoch().Add(now) }, ClockMargin: margin, Patience: k.patience,
 		}
 		jitter := rand.New(rand.NewPCG(seed, uint64(100+i)))
 		l, err := submissions.New(&yielding{Log: log, rng: jitter}, o)
@@ -250,9 +247,11 @@ func (y *yielding) Append(ctx context.Context, appends ...eventlog.StreamAppend)
 }
 
 // lossy is a log one in so many of whose appends, and every retry of it, is answered by
-// nothing at all; it is in the log or it is not.
+// nothing at all; it is in the log or it is not. Where the answer is lost once only, a
+// retry gets the answer that the first try would have had.
 type lossy struct {
 	eventlog.Log
+	once bool
 	mu   sync.Mutex
 	rng  *rand.Rand
 	lost map[uuid.UUID]bool
@@ -264,9 +263,12 @@ func (l *lossy) Append(ctx context.Context, appends ...eventlog.StreamAppend) (e
 	l.mu.Lock()
 	id := appends[len(appends)-1].Events[0].ID
 	lost, again := l.lost[id]
-	if !again {
+	switch {
+	case !again:
 		lost = l.rng.IntN(oneIn) == 0
 		l.lost[id] = lost
+	case l.once:
+		lost = false
 	}
 	done := lost && !again && l.rng.IntN(2) == 0
 	l.mu.Unlock()

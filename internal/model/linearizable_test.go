@@ -63,21 +63,28 @@ func kinds() []kind {
 	lose := func(log eventlog.Log, rng *rand.Rand) eventlog.Log {
 		return &lossy{Log: log, rng: rng, lost: map[uuid.UUID]bool{}}
 	}
+	loseOnce := func(log eventlog.Log, rng *rand.Rand) eventlog.Log {
+		return &lossy{Log: log, rng: rng, lost: map[uuid.UUID]bool{}, once: true}
+	}
 	both := func(log eventlog.Log, rng *rand.Rand) eventlog.Log { return one(lose(log, rng), rng) }
+	const soon, onDiskSoon = 2 * time.Millisecond, 30 * time.Millisecond
 	return []kind{
-		{name: "memory", open: inMemory, patient: true},
-		{name: "memory, one by one", open: inMemory, wrap: one, apart: true, patient: true},
-		{name: "memory, lossy", open: inMemory, wrap: lose},
-		{name: "memory, lossy, one by one", open: inMemory, wrap: both, apart: true},
-		{name: "SQLite", open: onDisk, patient: true, slow: true},
-		{name: "SQLite, lossy", open: onDisk, wrap: lose, slow: true},
-		{name: "KurrentDB", open: onServer(nil), apart: true, patient: true},
+		{name: "memory", open: inMemory},
+		{name: "memory, one by one", open: inMemory, wrap: one, apart: true},
+		{name: "memory, lossy", open: inMemory, wrap: lose, patience: soon},
+		{name: "memory, lossy, one by one", open: inMemory, wrap: both, apart: true, patience: soon},
+		{name: "memory, answers lost once", open: inMemory, wrap: loseOnce},
+		{name: "SQLite", open: onDisk, slow: true},
+		{name: "SQLite, lossy", open: onDisk, wrap: lose, patience: onDiskSoon, slow: true},
+		{name: "SQLite, lossy, one by one", open: onDisk, wrap: both, apart: true, patience: onDiskSoon, slow: true},
+		{name: "SQLite, answers lost once", open: onDisk, wrap: loseOnce, slow: true},
+		{name: "KurrentDB", open: onServer(nil), apart: true},
 		{name: "KurrentDB, losing answers", open: onServer(func(n int) error {
 			if n%3 == 0 {
 				return status.Error(codes.Aborted, "the answer was lost")
 			}
 			return nil
-		}), apart: true, patient: true, slow: true},
+		}), apart: true, slow: true},
 	}
 }
 
