@@ -77,33 +77,54 @@ func (s *subject) proven(k events.RequestKey, p aggregate.Plan) bool {
 	return known && len(p.Withdrawal) > 0 && !used && (k == "" || len(p.Key) > 0)
 }
 
-// append writes a plan at the revisions that it was decided at, and moves the streams on
-// to the state that follows. It returns errConflict when the plan has to be decided
-// again, and a refusal otherwise.
-func (c *core) append(ctx context.Context, key *folded[aggregate.RequestKey], withdrawal *folded[aggregate.Withdrawal], p aggregate.Plan, by By) error {
+// staged is a plan as it is going to be appended: its bytes, and what the streams are once
+// they are in the log.
+type staged struct {
+	appends    []eventlog.StreamAppend
+	key        folded[aggregate.RequestKey]
+	withdrawal folded[aggregate.Withdrawal]
+}
+
+// stage encodes a plan at the revisions that it was decided at.
+func (c *core) stage(key folded[aggregate.RequestKey], withdrawal folded[aggregate.Withdrawal], p aggregate.Plan, by By) (s staged, err error) {
 	m := by.metadata(c.Clock())
-	appends := make([]eventlog.StreamAppend, 0, 2)
-	nextKey, err := stage(c, &appends, *key, p.Key, m)
-	if err != nil {
-		return err
+	s.appends = make([]eventlog.StreamAppend, 0, 2)
+	if s.key, err = stage(c, &s.appends, key, p.Key, m); err != nil {
+		return s, err
 	}
-	next, err := stage(c, &appends, *withdrawal, p.Withdrawal, m)
-	if err != nil {
-		return err
-	}
-	if err := c.write(ctx, appends); err != nil {
-		for _, a := range appends {
+	s.withdrawal, err = stage(c, &s.appends, withdrawal, p.Withdrawal, m)
+	return s, err
+}
+
+// commit appends what was staged. It returns errConflict when that has to be decided
+// again, and a refusal otherwise; an unavailable one says that it may be in the log, and
+// then only these very bytes may be tried again.
+func (c *core) commit(ctx context.Context, s staged) error {
+	err := c.write(ctx, s.appends)
+	for _, a := range s.appends {
+		switch {
+		case err != nil:
 			c.streams.forget(a.Stream)
+		case a.Stream == s.withdrawal.chain.Stream():
+			s.withdrawal.remember(c.streams.withdrawals)
+		default:
+			s.key.remember(c.streams.keys)
 		}
+	}
+	return err
+}
+
+// append writes a plan, and moves the streams on to the state that follows. Its errors
+// are commit's.
+func (c *core) append(ctx context.Context, key *folded[aggregate.RequestKey], withdrawal *folded[aggregate.Withdrawal], p aggregate.Plan, by By) error {
+	s, err := c.stage(*key, *withdrawal, p, by)
+	if err != nil {
 		return err
 	}
-	if len(p.Key) > 0 {
-		nextKey.remember(c.streams.keys)
+	if err := c.commit(ctx, s); err != nil {
+		return err
 	}
-	if len(p.Withdrawal) > 0 {
-		next.remember(c.streams.withdrawals)
-	}
-	*key, *withdrawal = nextKey, next
+	*key, *withdrawal = s.key, s.withdrawal
 	return nil
 }
 

@@ -149,21 +149,22 @@ func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], an
 		default: // the caller has been told already
 		}
 	}
+	event, s, err := a.stageAnswer(w, answer)
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, maxPause) {
-		event := aggregate.Report(w.state, a.key, a.payment.Attempt, answer)
-		err := a.append(ctx, &folded[aggregate.RequestKey]{}, &w, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
+		if err == nil {
+			err = a.commit(ctx, s)
+		}
 		if err == nil {
 			_, late := event.(events.LateOutcomeReported)
-			tell(a.told(w.state, answer, cause, late))
+			tell(a.told(s.withdrawal.state, answer, cause, late))
 			return
 		}
 		if errors.Is(err, errConflict) {
 			if errors.Is(err, errUnseen) {
 				time.Sleep(pause)
 			}
-			var again folded[aggregate.Withdrawal]
-			if again, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err == nil {
-				w = again
+			if w, err = a.streams.withdrawal(ctx, a.payment.Withdrawal); err == nil {
+				event, s, err = a.stageAnswer(w, answer)
 				continue
 			}
 		}
@@ -174,7 +175,16 @@ func (a *attempt) record(ctx context.Context, w folded[aggregate.Withdrawal], an
 			return
 		}
 		time.Sleep(pause)
+		// It may be in the log: with other bytes it would be there a second time.
+		err = nil
 	}
+}
+
+// stageAnswer decides what an answer is to the withdrawal as it stands.
+func (a *attempt) stageAnswer(w folded[aggregate.Withdrawal], answer aggregate.Answer) (events.Event, staged, error) {
+	event := aggregate.Report(w.state, a.key, a.payment.Attempt, answer)
+	s, err := a.stage(folded[aggregate.RequestKey]{}, w, aggregate.Plan{Withdrawal: []events.Event{event}}, a.by)
+	return event, s, err
 }
 
 // maxPause is the longest pause between two tries to record a rail's answer.

@@ -128,6 +128,42 @@ func TestAnswerThatCannotBeRecorded(t *testing.T) {
 	})
 }
 
+// A rail's answer that landed, and whose result the log did not say for however long, is in
+// the log once: the same bytes are tried again, and are no late answer to themselves.
+func TestAnswerThatLandedUnseenIsRecordedOnce(t *testing.T) {
+	for _, eventType := range []string{"OutcomeResolved", "SendRefused", "SendUnconfirmed"} {
+		t.Run(eventType, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &hooked{Log: memory.New()}
+				f := fixtureOn(t, log, nil)
+				id := f.request(t, "order-1")
+				var silent atomic.Bool
+				silent.Store(true)
+				log.after = func(types []string) error {
+					if silent.Load() && slices.Contains(types, eventType) {
+						return eventlog.ErrUnknownResult
+					}
+					return nil
+				}
+				_, err := f.Submit(t.Context(), "req-1", id, map[string]rail.Sender{
+					"OutcomeResolved": f.bank.Send, "SendUnconfirmed": lost,
+					"SendRefused": func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{}, &rail.Refusal{Reason: "no"} },
+				}[eventType], nil)
+				refused(t, err, aggregate.CodeOutcomeUnknown)
+				time.Sleep(time.Hour)
+				silent.Store(false)
+				if err := f.Close(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				want := []string{"WithdrawalRequested", "KeyClaimed", "SendAttempted", eventType}
+				if got := types(t, log, id.Stream()); !slices.Equal(got, want) {
+					t.Errorf("the log has %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
 // The rail is never called once the recorded deadline has passed: by then a person may
 // have released the claim.
 func TestClaimRecordedTooLateIsNotSent(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -19,8 +20,8 @@ const lowSpace = 2 * walLimit
 
 var _ eventlog.Examined = (*Log)(nil)
 
-// Examine implements [eventlog.Examined]: whether the file has a write-ahead log, whether
-// the file and its folder may be written, and how much room there is. That the file is a
+// Examine implements [eventlog.Examined]: whether the file has a write-ahead log and the
+// rules that keep others from changing it, whether the file and its folder may be written, and how much room there is. That the file is a
 // log of this program has been made sure of by opening it.
 func (l *Log) Examine(ctx context.Context) ([]eventlog.Finding, error) {
 	r, err := l.readers.borrow(ctx)
@@ -31,6 +32,7 @@ func (l *Log) Examine(ctx context.Context) ([]eventlog.Finding, error) {
 	return []eventlog.Finding{
 		{Check: "file", Grade: eventlog.Fine, Detail: "it is a log of this program: " + l.place.path},
 		checkJournal(r.conn),
+		checkRules(r.conn),
 		l.place.checkAccess(),
 		l.place.checkSpace(),
 	}, nil
@@ -51,6 +53,21 @@ func checkJournal(conn *sqlite.Conn) eventlog.Finding {
 			Remedy: "let a command of this program write to it, which sets that right, and find out what else opens the file"}
 	}
 	return eventlog.Finding{Check: check, Grade: eventlog.Fine, Detail: "it has a write-ahead log"}
+}
+
+// checkRules looks for what keeps other programs from changing events.
+func checkRules(conn *sqlite.Conn) eventlog.Finding {
+	const check = "rules"
+	missing, err := missingRules(conn)
+	switch {
+	case err != nil:
+		return eventlog.Finding{Check: check, Grade: eventlog.Unreachable, Detail: explain(err) + ": " + err.Error(), Remedy: "try again when nothing else uses the file"}
+	case len(missing) > 0:
+		return eventlog.Finding{Check: check, Grade: eventlog.Risky,
+			Detail: "the file has no rule against some changes of what is in it: " + strings.Join(missing, ", ") + " is missing",
+			Remedy: "let a command of this program write to it, which sets that right; and unless an older version made the file, run verify, and find out who took them out"}
+	}
+	return eventlog.Finding{Check: check, Grade: eventlog.Fine, Detail: "it refuses every change of what is in it"}
 }
 
 // checkAccess asks what the permissions allow. The file is not opened for that: closing it

@@ -35,7 +35,7 @@ func TestExamine(t *testing.T) {
 	path := fresh(t)
 	open(t, path, nil).Close()
 	log := open(t, path, &sqlite.Options{ReadOnly: true})
-	for _, check := range []string{"file", "journal", "access"} {
+	for _, check := range []string{"file", "journal", "rules", "access"} {
 		if g := graded(t, log)[check]; g != eventlog.Fine {
 			t.Errorf("%s: %s", check, g)
 		}
@@ -68,5 +68,20 @@ func TestExamineJournal(t *testing.T) {
 	log := open(t, path, &sqlite.Options{ReadOnly: true})
 	if g := graded(t, log)["journal"]; g != eventlog.Risky {
 		t.Errorf("a file without a write-ahead log: %s", g)
+	}
+}
+
+// A file that lacks a rule, because an older version made it or somebody took it out, says
+// so, and has it again once it was opened for writing.
+func TestExamineRules(t *testing.T) {
+	path := filled(t)
+	raw(t, path, "DROP TRIGGER events_no_replace")
+	reading := open(t, path, &sqlite.Options{ReadOnly: true})
+	if g := graded(t, reading)["rules"]; g != eventlog.Risky {
+		t.Errorf("a file without a rule: %s", g)
+	}
+	open(t, path, nil).Close()
+	if g := graded(t, reading)["rules"]; g != eventlog.Fine {
+		t.Errorf("after it was opened for writing: %s", g)
 	}
 }

@@ -290,8 +290,8 @@ func (p *place) prepareWriter(ctx context.Context, conn *sqlite.Conn, options *O
 	return nil
 }
 
-// ensureSchema looks again, now that nobody else can write. It makes an empty file a log;
-// in a log it writes what is there already, because on a file that cannot be written
+// ensureSchema looks again, now that nobody else can write. It makes an empty file a log,
+// and gives a log the rules that it lacks; in any other it writes what is there already, because on a file that cannot be written
 // SQLite begins even a write transaction without complaint.
 func (p *place) ensureSchema(conn *sqlite.Conn) error {
 	id, err := identify(conn)
@@ -303,6 +303,13 @@ func (p *place) ensureSchema(conn *sqlite.Conn) error {
 	}
 	if id.empty() {
 		return createSchema(conn)
+	}
+	missing, err := missingRules(conn)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 { // an older version made the file, or somebody took them out
+		return execute(conn, rules)
 	}
 	if err := execute(conn, fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
 		return err

@@ -18,7 +18,7 @@ const (
 	pageSize = 4096
 )
 
-// schema is everything in a new file. A stream's number is the position of its first
+// schema is what is in a new file, beside the rules. A stream's number is the position of its first
 // event, so the index over the events grows at its end and only the small index over
 // hashes of names is written at random places; random pages are what fills the
 // write-ahead log. The hash only finds candidates: the name decides, so collisions
@@ -44,18 +44,6 @@ CREATE TABLE streams (
 
 CREATE INDEX streams_by_hash ON streams (hash);
 
-CREATE TRIGGER events_no_update BEFORE UPDATE ON events
-BEGIN SELECT RAISE(ABORT, 'events are never changed: the log is append-only'); END;
-
-CREATE TRIGGER events_no_delete BEFORE DELETE ON events
-BEGIN SELECT RAISE(ABORT, 'events are never deleted: the log is append-only'); END;
-
-CREATE TRIGGER streams_no_update BEFORE UPDATE ON streams
-BEGIN SELECT RAISE(ABORT, 'streams are never changed: the log is append-only'); END;
-
-CREATE TRIGGER streams_no_delete BEFORE DELETE ON streams
-BEGIN SELECT RAISE(ABORT, 'streams are never deleted: the log is append-only'); END;
-
 CREATE VIEW log AS
 SELECT e.position, s.name AS stream, e.revision, lower(hex(e.id)) AS id, e.type,
 	CAST(e.data AS TEXT) AS data, CAST(e.metadata AS TEXT) AS metadata
@@ -63,10 +51,65 @@ FROM events AS e LEFT JOIN streams AS s ON s.first = e.stream
 ORDER BY e.position;
 `
 
+// rules keep every program that opens the file from changing what is in it. REPLACE
+// deletes the row that is in its way without telling the triggers of deletions, so a row
+// that would be in the way is looked for before each insertion.
+const rules = `
+CREATE TRIGGER IF NOT EXISTS events_no_update BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'events are never changed: the log is append-only'); END;
+
+CREATE TRIGGER IF NOT EXISTS events_no_delete BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'events are never deleted: the log is append-only'); END;
+
+CREATE TRIGGER IF NOT EXISTS events_no_replace BEFORE INSERT ON events
+WHEN new.position > 0 AND EXISTS (SELECT 1 FROM events WHERE position = new.position)
+	OR EXISTS (SELECT 1 FROM events WHERE stream = new.stream AND revision = new.revision)
+BEGIN SELECT RAISE(ABORT, 'events are never replaced: the log is append-only'); END;
+
+CREATE TRIGGER IF NOT EXISTS streams_no_update BEFORE UPDATE ON streams
+BEGIN SELECT RAISE(ABORT, 'streams are never changed: the log is append-only'); END;
+
+CREATE TRIGGER IF NOT EXISTS streams_no_delete BEFORE DELETE ON streams
+BEGIN SELECT RAISE(ABORT, 'streams are never deleted: the log is append-only'); END;
+
+CREATE TRIGGER IF NOT EXISTS streams_no_replace BEFORE INSERT ON streams
+WHEN EXISTS (SELECT 1 FROM streams WHERE first = new.first)
+BEGIN SELECT RAISE(ABORT, 'streams are never replaced: the log is append-only'); END;
+`
+
+// ruleNames are the names of the rules.
+func ruleNames() []string {
+	return []string{"events_no_update", "events_no_delete", "events_no_replace", "streams_no_update", "streams_no_delete", "streams_no_replace"}
+}
+
+// missingRules returns the names of the rules that a file does not have.
+func missingRules(conn *sqlite.Conn) ([]string, error) {
+	stmt, _, err := conn.PrepareTransient("SELECT 1 FROM sqlite_schema WHERE type = 'trigger' AND name = ?")
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Finalize()
+	var missing []string
+	for _, name := range ruleNames() {
+		stmt.BindText(1, name)
+		there, err := stmt.Step()
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			missing = append(missing, name)
+		}
+		if err := stmt.Reset(); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
+}
+
 // createSchema makes an empty database a log. It must run in a write transaction.
 func createSchema(conn *sqlite.Conn) error {
 	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
-	return execute(conn, schema+marks)
+	return execute(conn, schema+rules+marks)
 }
 
 // execute runs statements that have no parameters and whose rows do not matter.

@@ -83,7 +83,7 @@ const anything = "not known"
 func concurrent(t *testing.T, k kind, seed uint64, wrap func(*submissions.Ledger) ledger) []porcupine.Operation {
 	t.Helper()
 	log := k.open(t)
-	defer log.Close()
+	defer func() { log.Close() }() // as it is at the end
 	setUp(t, log)
 	if k.wrap != nil {
 		log = k.wrap(log, rand.New(rand.NewPCG(seed, 1)))
@@ -251,16 +251,21 @@ func (y *yielding) Append(ctx context.Context, appends ...eventlog.StreamAppend)
 // retry gets the answer that the first try would have had.
 type lossy struct {
 	eventlog.Log
-	once bool
-	mu   sync.Mutex
-	rng  *rand.Rand
-	lost map[uuid.UUID]bool
+	once   bool
+	mu     sync.Mutex
+	rng    *rand.Rand
+	lost   map[uuid.UUID]bool
+	closed bool
 }
 
 const oneIn = 8
 
 func (l *lossy) Append(ctx context.Context, appends ...eventlog.StreamAppend) (eventlog.Position, error) {
 	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return 0, eventlog.ErrClosed
+	}
 	id := appends[len(appends)-1].Events[0].ID
 	lost, again := l.lost[id]
 	switch {
@@ -281,4 +286,11 @@ func (l *lossy) Append(ctx context.Context, appends ...eventlog.StreamAppend) (e
 		}
 	}
 	return 0, fmt.Errorf("%w: lost", eventlog.ErrUnknownResult)
+}
+
+func (l *lossy) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	return l.Log.Close()
 }
