@@ -90,15 +90,17 @@ func VerifySince(ctx context.Context, log eventlog.Log, after eventlog.Position,
 const recent = 1 << 16
 
 type verifier struct {
-	log    eventlog.Log
-	codec  *events.Codec
-	done   *lru.Cache[string, struct{}]
+	log   eventlog.Log
+	codec *events.Codec
+	// done has the id of the first event of each stream that was verified, as reading the
+	// stream found it.
+	done   *lru.Cache[string, [16]byte]
 	found  map[Finding]bool
 	report Report
 }
 
 func newVerifier(log eventlog.Log) (*verifier, error) {
-	done, err := lru.New[string, struct{}](recent)
+	done, err := lru.New[string, [16]byte](recent)
 	return &verifier{log: log, codec: events.NewCodec(), done: done, found: map[Finding]bool{}, report: Report{Findings: []Finding{}}}, err
 }
 
@@ -116,10 +118,12 @@ func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error 
 	if recorded.Revision == 0 {
 		v.report.Streams++
 	}
-	if _, ok := v.done.Get(recorded.Stream); ok {
+	if first, ok := v.done.Get(recorded.Stream); ok {
+		if recorded.Revision == 0 && recorded.ID != first {
+			v.unreachable(recorded)
+		}
 		return nil
 	}
-	v.done.Add(recorded.Stream, struct{}{})
 	if _, ok := events.WithdrawalOfStream(recorded.Stream); ok {
 		return v.withdrawal(ctx, recorded)
 	}
@@ -127,10 +131,15 @@ func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error 
 		return v.key(ctx, recorded)
 	}
 	if recorded.Stream == events.CustodyStream {
-		end, sound, err := fold(ctx, v, recorded.Stream, aggregate.Custody{}, nil)
-		v.reached(recorded, end.Next(), sound && err == nil)
+		reading := reading{met: recorded}
+		_, sound, err := fold(ctx, v, recorded.Stream, aggregate.Custody{}, func(r events.Recorded) error {
+			reading.meet(r)
+			return nil
+		})
+		v.reached(reading, sound && err == nil)
 		return err
 	}
+	v.done.Add(recorded.Stream, recorded.ID)
 	v.find(CodeForeignStream, recorded.Stream, recorded.Revision, "the stream is neither a withdrawal's, nor a key's, nor the custody stream")
 	return nil
 }
@@ -140,7 +149,9 @@ func (v *verifier) visit(ctx context.Context, recorded eventlog.Recorded) error 
 func (v *verifier) withdrawal(ctx context.Context, met eventlog.Recorded) error {
 	stream := met.Stream
 	var tenant events.Tenant
-	w, sound, err := fold(ctx, v, stream, aggregate.Withdrawal{}, func(r events.Recorded) error {
+	reading := reading{met: met}
+	_, sound, err := fold(ctx, v, stream, aggregate.Withdrawal{}, func(r events.Recorded) error {
+		reading.meet(r)
 		switch e := r.Event.(type) {
 		case events.WithdrawalRequested:
 			tenant = e.Tenant
@@ -153,15 +164,35 @@ func (v *verifier) withdrawal(ctx context.Context, met eventlog.Recorded) error 
 		}
 		return nil
 	})
-	v.reached(met, w.Next(), sound && err == nil)
+	v.reached(reading, sound && err == nil)
 	return err
 }
 
-// reached finds an event that the log has and that is not among those of its stream.
-func (v *verifier) reached(met eventlog.Recorded, events uint64, sound bool) {
-	if sound && met.Revision >= events {
-		v.find(CodeUnreachable, met.Stream, met.Revision, "the event is in the log, and reading its stream does not find it")
+// reading is a stream that is read because of an event that was met in the log.
+type reading struct {
+	met   eventlog.Recorded
+	found bool     // the event, where it says that it is
+	first [16]byte // the id of the stream's first event
+}
+
+func (r *reading) meet(e events.Recorded) {
+	if e.Revision == 0 {
+		r.first = e.ID
 	}
+	r.found = r.found || e.Revision == r.met.Revision && e.ID == r.met.ID
+}
+
+// reached finds an event that the log has and that is not among those of its stream.
+// Another stream may have its name by now, because a command took it for not there.
+func (v *verifier) reached(r reading, sound bool) {
+	v.done.Add(r.met.Stream, r.first)
+	if sound && !r.found {
+		v.unreachable(r.met)
+	}
+}
+
+func (v *verifier) unreachable(e eventlog.Recorded) {
+	v.find(CodeUnreachable, e.Stream, e.Revision, fmt.Sprintf("the event at position %d is in the log, and reading its stream does not find it", e.Position))
 }
 
 // reserved reports whether a key's stream has a reservation for a revision of a
@@ -183,7 +214,9 @@ func (v *verifier) key(ctx context.Context, met eventlog.Recorded) error {
 	stream := met.Stream
 	bound := map[events.WithdrawalID]bool{}
 	state := aggregate.RequestKey{}
-	end, sound, err := fold(ctx, v, stream, state, func(r events.Recorded) error {
+	reading := reading{met: met}
+	_, sound, err := fold(ctx, v, stream, state, func(r events.Recorded) error {
+		reading.meet(r)
 		var err error
 		if state, err = state.Apply(r); err != nil {
 			return nil // fold finds the same
@@ -206,7 +239,7 @@ func (v *verifier) key(ctx context.Context, met eventlog.Recorded) error {
 		}
 		return nil
 	})
-	v.reached(met, end.Next(), sound && err == nil)
+	v.reached(reading, sound && err == nil)
 	return err
 }
 

@@ -74,6 +74,8 @@ func readsThatFail(t *testing.T, after int) {
 	taken(t)(f.Submit(ctx, "req-1", paid, f.bank.Send, nil))
 	_, err := f.Submit(ctx, "req-2", held, lost, nil)
 	refused(t, err, aggregate.CodeOutcomeUnknown)
+	_, err = f.Submit(ctx, "req-4", f.request(t, "order-4"), lost, nil)
+	refused(t, err, aggregate.CodeOutcomeUnknown)
 	events1, sends := size(t, f.log), f.bank.sends()
 	key := func(k events.RequestKey) string { return k.Stream(events.DefaultTenant) }
 	with := gaveUp
@@ -186,6 +188,25 @@ func TestWhatTheLogForgotIsForgotten(t *testing.T) {
 		t.Errorf("requested as %s, and now as %s", id, again)
 	}
 	taken(t)(f.Submit(t.Context(), "req-1", id, f.bank.Send, nil))
+}
+
+// A log that was put back, and went on otherwise, is not what is remembered: that is damage
+// once, and then the stream is read from its beginning.
+func TestWhatTheLogHasOtherwiseIsReadAnew(t *testing.T) {
+	ctx := t.Context()
+	log := &switched{memory.New()}
+	f := fixtureOn(t, log, nil)
+	id := f.request(t, "order-1")
+	log.Log = memory.New()
+	other := fixtureOn(t, log.Log, nil)
+	other.request(t, "order-1")
+	taken(t)(other.Submit(ctx, "req-2", id, other.bank.Send, nil))
+	if _, err := f.ClaimedBy(ctx, id); err != nil {
+		refused(t, err, aggregate.CodeDamaged)
+	}
+	if s, err := f.ClaimedBy(ctx, id); err != nil || s.Holder() != "req-2" {
+		t.Errorf("%+v, %v", s, err)
+	}
 }
 
 // A stream is read on from where it was left, unless it is longer than what is kept in
