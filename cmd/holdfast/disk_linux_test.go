@@ -122,7 +122,7 @@ func (p *testProgram) verified(t *testing.T) {
 // written again everything goes on under the same keys.
 func TestReadOnlyRemount(t *testing.T) {
 	t.Parallel()
-	withOwnMounts(t, func(t *testing.T) {
+	withOwnMounts(t, false, func(t *testing.T) {
 		const size = "64m"
 		p := newTestProgram(t)
 		disk := mounted(t, size)
@@ -173,6 +173,54 @@ func TestReadOnlyRemount(t *testing.T) {
 	})
 }
 
+// The disk with the log fails under a process whose rail is at it. The claim was on the disk
+// before, the process says that it does not know, and what others are told is no lie.
+func TestDiskFailsDuringTheSend(t *testing.T) {
+	t.Parallel()
+	withOwnMounts(t, true, func(t *testing.T) {
+		p := newTestProgram(t)
+		disk, fail, again := onDevice(t)
+		p.log = "sqlite:" + filepath.Join(disk, "log.db")
+		ids := p.requests(t, 3)
+		if r := p.process(t, "submit", "--key", "first", "--withdrawal", ids[2]); r.exit != 0 {
+			t.Fatal(r)
+		}
+		cmd, err := self(t.Context(), "submit", "--log", p.log, "--rail", p.rail, "--key", "k", "--withdrawal", ids[0], "--fault", "timeout-after", "--timeout", "2s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		stage := &stage{call: newCall(p.program, nil), ctx: t.Context()}
+		if !stage.eventually(func() bool { return p.book(t)[events.WithdrawalID(ids[0])] == 1 }) {
+			t.Fatal("the money did not leave")
+		}
+		fail()
+		wantSaid(t, p.process(t, "submit", "--key", "other", "--withdrawal", ids[1]), 8, "its file system is mounted read-only; find out why")
+		cmd.Wait()
+		if got := cmd.ProcessState.ExitCode(); got != 5 || !strings.Contains(stderr.String(), "outcome-unknown") || !strings.Contains(stderr.String(), "the log did not take its answer") {
+			t.Errorf("exit status %d: %s", got, &stderr)
+		}
+		again()
+		if holder, state := p.state(t, ids[0]); holder != "k" || state == "requested" {
+			t.Errorf("afterwards it is %s, held by %q", state, holder)
+		}
+		if r := p.process(t, "submit", "--key", "other", "--withdrawal", ids[0]); r.exit != 4 {
+			t.Errorf("%s", r)
+		}
+		if r := p.process(t, "submit", "--key", "other", "--withdrawal", ids[1]); r.exit != 0 {
+			t.Errorf("%s", r)
+		}
+		if n := p.book(t); n[events.WithdrawalID(ids[0])] != 1 || n[events.WithdrawalID(ids[1])] != 1 {
+			t.Errorf("left: %v", n)
+		}
+		p.verified(t)
+	})
+}
+
 // onReadOnlyMount runs every command on a file system that is mounted read-only.
 func (p *testProgram) onReadOnlyMount(t *testing.T, ids []string) {
 	t.Helper()
@@ -210,7 +258,7 @@ func (p *testProgram) onReadOnlyMount(t *testing.T, ids []string) {
 // everything goes on.
 func TestFullDiskUnderProcesses(t *testing.T) {
 	t.Parallel()
-	withOwnMounts(t, func(t *testing.T) {
+	withOwnMounts(t, false, func(t *testing.T) {
 		p := newTestProgram(t)
 		disk := mounted(t, "2m")
 		p.log = "sqlite:" + filepath.Join(disk, "log.db")

@@ -4,6 +4,7 @@ package sqlite
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -25,9 +26,19 @@ func writable(path string) error {
 	return syscall.Access(path, write)
 }
 
-// onReadOnlyMount reports whether nobody may write a path, because its file system is
-// mounted read-only: by somebody, or by the system after the disk failed.
-func onReadOnlyMount(path string) bool {
+// onReadOnlyMount reports whether nobody may write in a folder, because its file system is
+// mounted read-only: by somebody, or by the system after the disk failed. Some systems say
+// so only to who tries, so that is tried, with a file that is gone again at once.
+func onReadOnlyMount(folder string) bool {
 	const write = 2
-	return errors.Is(syscall.Access(path, write), syscall.EROFS)
+	if err := syscall.Access(folder, write); err != nil {
+		return errors.Is(err, syscall.EROFS)
+	}
+	file, err := os.CreateTemp(folder, ".holdfast-*")
+	if err != nil {
+		return errors.Is(err, syscall.EROFS)
+	}
+	file.Close()
+	_ = os.Remove(file.Name())
+	return false
 }
