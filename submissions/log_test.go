@@ -147,7 +147,9 @@ func TestAnswerThatLandedUnseenIsRecordedOnce(t *testing.T) {
 				}
 				_, err := f.Submit(t.Context(), "req-1", id, map[string]rail.Sender{
 					"OutcomeResolved": f.bank.Send, "SendUnconfirmed": lost,
-					"SendRefused": func(context.Context, rail.Payment) (rail.Receipt, error) { return rail.Receipt{}, &rail.Refusal{Reason: "no"} },
+					"SendRefused": func(context.Context, rail.Payment) (rail.Receipt, error) {
+						return rail.Receipt{}, &rail.Refusal{Reason: "no"}
+					},
 				}[eventType], nil)
 				refused(t, err, aggregate.CodeOutcomeUnknown)
 				time.Sleep(time.Hour)
