@@ -54,6 +54,7 @@ func TestFileIsAppendOnlyAndReadable(t *testing.T) {
 		"DELETE FROM streams", "UPDATE streams SET name = 'other'",
 		// What REPLACE takes the place of is deleted, and no trigger is told of it.
 		"REPLACE INTO events SELECT position, stream, revision, id, type, x'00', metadata FROM events",
+		"REPLACE INTO events SELECT position, stream, revision + 7, id, type, data, metadata FROM events",
 		"INSERT OR REPLACE INTO events (stream, revision, id, type, data, metadata) SELECT stream, revision, id, type, x'00', metadata FROM events",
 		"INSERT INTO events SELECT position, stream, revision, id, type, x'00', metadata FROM events WHERE true ON CONFLICT DO UPDATE SET data = excluded.data",
 		"UPDATE OR REPLACE events SET position = 1",
