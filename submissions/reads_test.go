@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"holdfast/aggregate"
 	"holdfast/eventlog"
@@ -236,5 +237,24 @@ func TestLongStreamsAreNotRemembered(t *testing.T) {
 func answering(body string) rail.Sender {
 	return func(context.Context, rail.Payment) (rail.Receipt, error) {
 		return rail.Receipt{Reference: "tx", Response: events.Response{MediaType: "text/plain", Body: []byte(body)}}, nil
+	}
+}
+
+// What cannot be written down is refused as a whole, before anything is: by a clock near
+// the end of what a timestamp can say, the claim's deadline is beyond it.
+func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
+	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	for name, now := range map[string]time.Time{"the deadline": last, "the clock": last.Add(time.Hour)} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			id := f.request(t, "order-1")
+			l := newLedger(t, f.log, &submissions.Options{Clock: func() time.Time { return now }})
+			_, err := l.Submit(t.Context(), "req-1", id, f.bank.Send, nil)
+			refused(t, err, aggregate.CodeInvalidRequest)
+			if n := size(t, f.log); n != 1 || f.bank.sends() != 0 {
+				t.Errorf("%d events, %d sends", n, f.bank.sends())
+			}
+			taken(t)(f.Submit(t.Context(), "req-1", id, f.bank.Send, nil))
+		})
 	}
 }
