@@ -2,10 +2,12 @@ package kurrentnode
 
 import (
 	"net"
+	"strconv"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"github.com/google/uuid"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -34,14 +36,43 @@ func Lost() *streams.AppendResp {
 // Elsewhere answers every append by naming the node that leads.
 func Elsewhere(leader *Node) Append {
 	return func(_ int, _ *streams.AppendReq_Options, r streams.Streams_AppendServer) error {
-		host, port, err := net.SplitHostPort(leader.Address())
-		if err != nil {
-			return err
-		}
-		r.SetTrailer(metadata.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port))
-		return status.Error(codes.NotFound, "Leader info available")
+		return notLeader(r, leader)
 	}
 }
+
+// notLeader names the node that leads.
+func notLeader(r grpc.ServerStream, leader *Node) error {
+	host, port, err := net.SplitHostPort(leader.Address())
+	if err != nil {
+		return err
+	}
+	r.SetTrailer(metadata.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port))
+	return status.Error(codes.NotFound, "Leader info available")
+}
+
+// Gone answers a request for a stream that was deleted for good. The client panics without
+// the stream's name.
+func Gone(r grpc.ServerStream, stream string) error {
+	r.SetTrailer(metadata.Pairs("exception", "stream-deleted", "stream-name", stream))
+	return status.Errorf(codes.FailedPrecondition, "Event stream '%s' is deleted.", stream)
+}
+
+func tooLarge(r grpc.ServerStream, limit int) error {
+	r.SetTrailer(metadata.Pairs("exception", "maximum-append-size-exceeded", "maximum-append-size", strconv.Itoa(limit)))
+	return status.Errorf(codes.InvalidArgument, "Maximum Append Size of %d Exceeded.", limit)
+}
+
+func denied(r grpc.ServerStream) error {
+	r.SetTrailer(metadata.Pairs("exception", "access-denied"))
+	return status.Error(codes.PermissionDenied, "Access Denied")
+}
+
+// What a server says of an append that it may or may not have carried out.
+var (
+	errCommitTimeout = status.Error(codes.Aborted, "Operation timed out: Commit phase timeout.")
+	errDeposed       = status.Error(codes.Aborted, "Request canceled by server")
+	errNotReady      = status.Error(codes.Unavailable, "Server Is Not Ready")
+)
 
 // Holding answers a reading with one event.
 func Holding(stream string, revision, position uint64) *streams.ReadResp {

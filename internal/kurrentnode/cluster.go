@@ -1,45 +1,45 @@
 package kurrentnode
 
 import (
-	"context"
-	"math"
-	"net"
+	"cmp"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 )
 
-// commitTimeout is how long the leader waits for the other nodes, before it says that it
-// does not know; two seconds on a server.
-const commitTimeout = 100 * time.Millisecond
-
-// Cluster is nodes that keep the same streams, of which one leads. What it takes is on the
-// other nodes at once, but while Hold holds it back.
+// Cluster is several nodes with one history. The one that leads takes the appends; it
+// writes them at once, and lets them be read, and answers, once most nodes have them. When
+// a test says so, a node is cut off, which replication then does not reach, or the leader
+// is deposed and another is elected.
+//
+// An election follows the server's rule: the nodes that reach each other, if they are most
+// of all, let the one lead that has the latest end of the log. A node that comes back drops
+// what the leader's history has not. So what was acknowledged is never lost, and what was
+// not may be lost, or not.
 type Cluster struct {
 	Nodes []*Node
 
-	streams *Streams
-	mu      sync.Mutex
-	leader  *Node // nil during an election
-	lag     map[*Node]uint64
+	mu     *sync.Mutex // the one of all nodes' Streams
+	leader *Node
+	cut    map[*Node]bool
+	term   int
 }
 
-// StartCluster starts three nodes, of which the first leads.
-func StartCluster(t testing.TB) *Cluster {
+// Gather starts a cluster of so many nodes. The first leads. An append waits for 100 ms to
+// be on most of them.
+func Gather(t testing.TB, nodes int) *Cluster {
 	t.Helper()
-	c := &Cluster{streams: newStreams(), lag: map[*Node]uint64{}}
-	for range 3 {
+	c := &Cluster{mu: new(sync.Mutex), cut: map[*Node]bool{}}
+	for range nodes {
 		n := Start(t)
-		n.Streams, n.cluster = c.streams, c
+		n.Streams = newStreams()
+		n.Streams.mu, n.Streams.replicate, n.Streams.CommitTimeout = c.mu, c.replicate, 100*time.Millisecond
+		n.cluster = c
 		c.Nodes = append(c.Nodes, n)
 	}
 	c.leader = c.Nodes[0]
@@ -52,167 +52,135 @@ func (c *Cluster) URL() string {
 	for _, n := range c.Nodes {
 		hosts = append(hosts, n.address)
 	}
-	return "esdb://" + strings.Join(hosts, ",") + "?tls=false&maxDiscoverAttempts=5&discoveryInterval=10&gossipTimeout=1"
+	return "esdb://" + strings.Join(hosts, ",") + "?tls=false&maxDiscoverAttempts=2&discoveryInterval=10&gossipTimeout=1"
 }
 
-// Leader returns the node that leads, or nil.
+// Leader returns the node that leads; nil between two elections.
 func (c *Cluster) Leader() *Node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.leader
 }
 
-// Hold keeps what is appended from now on with the leader alone: it decides conflicts, it
-// cannot be read, and who appended it is told after a while that nobody knows. Replicate
-// ends that.
-func (c *Cluster) Hold() {
-	c.streams.mu.Lock()
-	defer c.streams.mu.Unlock()
-	c.streams.replicated = c.streams.next - 1
-}
-
-// Replicate lets the other nodes have what was held back.
-func (c *Cluster) Replicate() {
-	c.streams.mu.Lock()
-	defer c.streams.mu.Unlock()
-	c.streams.replicated = math.MaxUint64
-	c.streams.tell()
-}
-
-// Elect ends the leader's time, and what only it had is lost. The given node leads then;
-// none does where it is nil, until somebody is elected.
-func (c *Cluster) Elect(leader *Node) {
-	c.mu.Lock()
-	c.leader = leader
-	c.mu.Unlock()
-	k := c.streams
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	lost := func(e *event) bool { return e.position > k.replicated }
-	for _, e := range slices.Backward(k.all) {
-		if lost(e) {
-			s := k.streams[e.stream]
-			delete(s.events, e.revision)
-			if s.length = e.revision; s.length == 0 {
-				delete(k.streams, e.stream)
-			}
-		}
-	}
-	k.all = slices.DeleteFunc(slices.Clone(k.all), lost)
-	k.replicated = math.MaxUint64
-	k.losses++
-	k.tell()
-}
-
-// Lag lets a follower show nothing newer than there is now, until it leads.
-func (c *Cluster) Lag(n *Node) {
-	c.streams.mu.Lock()
-	position := c.streams.next - 1
-	c.streams.mu.Unlock()
+// Cut keeps nodes from replicating, with the leader and with each other. Clients still reach
+// them.
+func (c *Cluster) Cut(nodes ...*Node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lag[n] = position
+	for _, n := range nodes {
+		c.cut[n] = true
+	}
 }
 
-// Streams returns what the nodes keep.
-func (c *Cluster) Streams() *Streams { return c.streams }
-
-// admit decides whether a node answers a request: those that only the leader may answer
-// are sent there. A nil cluster admits everything.
-func (c *Cluster) admit(n *Node, ctx context.Context, trailer func(metadata.MD)) error {
-	if c == nil {
-		return nil
+// Mend lets nodes replicate again. They get what they have missed, and drop what the leader
+// has not.
+func (c *Cluster) Mend(nodes ...*Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range nodes {
+		delete(c.cut, n)
 	}
+	c.replicate()
+}
+
+// Depose lets no node lead, until there is an election. The appends that wait are cancelled.
+func (c *Cluster) Depose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.depose()
+}
+
+func (c *Cluster) depose() {
+	c.leader = nil
+	c.term++
+	for _, n := range c.Nodes {
+		n.Streams.term = c.term
+		n.Streams.wake()
+	}
+}
+
+// Elect lets the nodes that are not cut off elect a leader, and returns it. It ends the test
+// when they are not most of the nodes.
+func (c *Cluster) Elect(t testing.TB) *Node {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var voters []*Node
+	for _, n := range c.Nodes {
+		if !c.cut[n] {
+			voters = append(voters, n)
+		}
+	}
+	if 2*len(voters) <= len(c.Nodes) {
+		t.Fatalf("%d of %d nodes cannot elect a leader", len(voters), len(c.Nodes))
+	}
+	c.depose()
+	c.leader = slices.MaxFunc(voters, func(a, b *Node) int { return cmp.Compare(a.Streams.end(), b.Streams.end()) })
+	c.replicate()
+	return c.leader
+}
+
+// end orders nodes by the ends of their logs: the last event's election, and the length.
+func (k *Streams) end() string {
+	term := -1
+	if n := len(k.all); n > 0 {
+		term = k.all[n-1].term
+	}
+	return fmt.Sprintf("%010d %010d", term+1, len(k.all))
+}
+
+// replicate brings the leader's log to the nodes that are not cut off, and lets be read what
+// most nodes have.
+func (c *Cluster) replicate() {
+	if c.leader == nil || c.cut[c.leader] {
+		return
+	}
+	leader := c.leader.Streams
+	have := 0
+	for _, n := range c.Nodes {
+		if !c.cut[n] {
+			n.Streams.copy(leader)
+			have++
+		}
+	}
+	if 2*have > len(c.Nodes) {
+		leader.commit(len(leader.all))
+	}
+	for _, n := range c.Nodes {
+		if !c.cut[n] {
+			n.Streams.commit(leader.committed)
+		}
+	}
+}
+
+// copy makes a node's log the leader's.
+func (k *Streams) copy(leader *Streams) {
+	same := min(len(k.all), len(leader.all))
+	for same > 0 && k.all[same-1] != leader.all[same-1] {
+		same--
+	}
+	if same < len(k.all) {
+		k.truncate(same)
+	}
+	for _, e := range leader.all[same:] {
+		k.apply(e)
+	}
+}
+
+// info is what the nodes tell each other, and clients, about who leads.
+func (c *Cluster) info() (*gossip.ClusterInfo, error) {
 	leader := c.Leader()
-	md, _ := metadata.FromIncomingContext(ctx)
-	switch {
-	case leader == nil:
-		return status.Error(codes.Unavailable, "Server Is Not Ready")
-	case n == leader || !slices.Contains(md.Get("requires-leader"), "true"):
-		return nil
-	}
-	host, port, err := net.SplitHostPort(leader.address)
-	if err != nil {
-		return err
-	}
-	trailer(metadata.Pairs("exception", "not-leader", "leader-endpoint-host", host, "leader-endpoint-port", port))
-	return status.Error(codes.NotFound, "Leader info available")
-}
-
-// seenBy is the position up to which a node shows what there is.
-func (c *Cluster) seenBy(n *Node) uint64 {
-	if c == nil {
-		return math.MaxUint64
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if position, lags := c.lag[n]; lags && n != c.leader {
-		return position
-	}
-	return math.MaxUint64
-}
-
-// losses counts the elections so far.
-func (c *Cluster) losses() int {
-	if c == nil {
-		return 0
-	}
-	c.streams.mu.Lock()
-	defer c.streams.mu.Unlock()
-	return c.streams.losses
-}
-
-// replicated waits until the other nodes have what an append wrote, or found written. The
-// error is what its caller is told when that takes too long, or when the leader that
-// decided, after so many losses, leads no more.
-func (c *Cluster) replicated(ctx context.Context, decided *streams.AppendResp, losses int) error {
-	position := decided.GetSuccess().GetPosition().GetCommitPosition()
-	if c == nil || position == 0 {
-		return nil
-	}
-	timeout := time.NewTimer(commitTimeout)
-	defer timeout.Stop()
-	for {
-		c.streams.mu.Lock()
-		there, lost, changed := position <= c.streams.replicated, c.streams.losses != losses, c.streams.changed
-		c.streams.mu.Unlock()
-		switch {
-		case lost:
-			return status.Error(codes.Aborted, "Request canceled by server")
-		case there:
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-timeout.C:
-			return status.Error(codes.Aborted, "Operation timed out: Commit phase timeout.")
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// members is what each node says of all.
-func (c *Cluster) members() (*gossip.ClusterInfo, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	info := &gossip.ClusterInfo{}
 	for _, n := range c.Nodes {
-		host, port, err := net.SplitHostPort(n.address)
-		if err != nil {
-			return nil, err
-		}
-		number, err := strconv.Atoi(port)
-		if err != nil {
-			return nil, err
-		}
 		state := gossip.MemberInfo_Follower
-		if n == c.leader {
+		if n == leader {
 			state = gossip.MemberInfo_Leader
 		}
-		info.Members = append(info.Members, &gossip.MemberInfo{
-			State: state, IsAlive: true, HttpEndPoint: &gossip.EndPoint{Address: host, Port: uint32(number)},
-		})
+		m, err := member(n.address, state)
+		if err != nil {
+			return nil, err
+		}
+		info.Members = append(info.Members, m)
 	}
 	return info, nil
 }

@@ -2,25 +2,19 @@ package kurrentnode
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"math/rand/v2"
+	"crypto/tls"
 	"net"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
-	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
 )
 
 // Append answers the n-th append, from 0 on, that has been asked for since it was set.
@@ -35,20 +29,20 @@ type Node struct {
 	// appends succeed, and no stream is found.
 	Streams *Streams
 
-	cluster  *Cluster  // of which it is a member; nil for a node that is alone
-	security *security // nil for a node that lets everybody in, without TLS
-
 	mu             sync.Mutex
 	append         Append
 	read           Read
+	before         func(ctx context.Context, n int) error
 	lose           func(n int) error
 	deaf           <-chan struct{}
 	leader         string
 	appends, reads int
 	headers        []metadata.MD
 	address        string
-	listener       net.Listener
 	server         *grpc.Server
+	cluster        *Cluster // nil for a node that is alone
+	users          Users    // nil for a node that everybody may use
+	security       *tls.Config
 	open, accepted int // connections
 }
 
@@ -56,7 +50,7 @@ type Node struct {
 // it.
 func Start(t testing.TB) *Node {
 	t.Helper()
-	n := &Node{}
+	n := &Node{address: "127.0.0.1:0"}
 	n.Listen(t)
 	t.Cleanup(n.Stop)
 	return n
@@ -73,14 +67,17 @@ func Keep(t testing.TB) *Node {
 // Listen starts a node that was stopped, on the address that it had before.
 func (n *Node) Listen(t testing.TB) {
 	t.Helper()
-	listener, err := n.listen()
+	listener, err := net.Listen("tcp", n.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.address, n.listener = listener.Addr().String(), listener
+	n.address = listener.Addr().String()
 	// The client pings more often than a server of this library likes, and sends more.
-	n.server = grpc.NewServer(append(n.security.options(), grpc.MaxRecvMsgSize(17<<20),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))...)
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(17 << 20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true})}
+	if n.security != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(n.security)))
+	}
+	n.server = grpc.NewServer(options...)
 	streams.RegisterStreamsServer(n.server, &serving{Node: n})
 	serverfeatures.RegisterServerFeaturesServer(n.server, &describing{Node: n})
 	gossip.RegisterGossipServer(n.server, &gossiping{Node: n})
@@ -88,26 +85,12 @@ func (n *Node) Listen(t testing.TB) {
 	go func() { _ = server.Serve(&counted{listener, n}) }()
 }
 
-// listen takes the address that the node had, or a new one. New ones are below those that
-// systems give to outgoing connections: while the node is stopped, one of these could
-// otherwise take its address.
-func (n *Node) listen() (listener net.Listener, err error) {
-	if n.address != "" {
-		return net.Listen("tcp", n.address)
-	}
-	for range 100 {
-		if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(15_000))); err == nil {
-			break
-		}
-	}
-	return listener, err
-}
-
-// Stop breaks all connections, and takes no more. The address is free then: the server
-// alone would give it back later, where it had not begun to serve yet.
+// Stop breaks all connections, and takes no more. What was only in memory is lost.
 func (n *Node) Stop() {
 	n.server.Stop()
-	_ = n.listener.Close() // which the server may have done
+	if n.Streams != nil {
+		n.Streams.forget()
+	}
 }
 
 // Address is the node's host and port.
@@ -124,6 +107,15 @@ func (n *Node) On(append Append, read Read) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.append, n.read, n.appends, n.reads = append, read, 0, 0
+}
+
+// Before is called before the i-th append is decided by Streams. An error that it returns
+// is the answer, and nothing is written; while it takes its time, so does the append. The
+// context is the client's: a server goes on with an append that its client has left.
+func (n *Node) Before(before func(ctx context.Context, i int) error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.before = before
 }
 
 // Lose loses the answers to appends that Streams has decided: for the i-th of them, the
@@ -174,143 +166,4 @@ func (n *Node) connected(by int) {
 	defer n.mu.Unlock()
 	n.open += by
 	n.accepted += max(by, 0)
-}
-
-// counted counts a listener's connections.
-type counted struct {
-	net.Listener
-	node *Node
-}
-
-func (l *counted) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	l.node.connected(1)
-	return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { l.node.connected(-1) })}, nil
-}
-
-type countedConn struct {
-	net.Conn
-	closed func()
-}
-
-func (c *countedConn) Close() error {
-	c.closed()
-	return c.Conn.Close()
-}
-
-// serving answers for streams.
-type serving struct {
-	streams.UnimplementedStreamsServer
-	*Node
-}
-
-func (n *serving) Append(r streams.Streams_AppendServer) error {
-	var options *streams.AppendReq_Options
-	var proposed []*streams.AppendReq_ProposedMessage
-	for {
-		req, err := r.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if o := req.GetOptions(); o != nil {
-			options = o
-		} else {
-			proposed = append(proposed, req.GetProposedMessage())
-		}
-	}
-	n.mu.Lock()
-	i, answer, lose := n.appends, n.append, n.lose
-	n.appends++
-	n.note(r.Context())
-	n.mu.Unlock()
-	switch {
-	case answer != nil:
-		return answer(i, options, r)
-	case n.Streams == nil:
-		return r.SendAndClose(Took(0, 100))
-	}
-	if err := n.cluster.admit(n.Node, r.Context(), r.SetTrailer); err != nil {
-		return err
-	}
-	before := n.cluster.losses()
-	decided := n.Streams.append(options, proposed)
-	if err := n.cluster.replicated(r.Context(), decided, before); err != nil {
-		return err
-	}
-	if lose != nil {
-		if err := lose(i); err != nil {
-			return err
-		}
-	}
-	return r.SendAndClose(decided)
-}
-
-func (n *serving) Read(req *streams.ReadReq, r streams.Streams_ReadServer) error {
-	n.mu.Lock()
-	i, answer := n.reads, n.read
-	n.reads++
-	n.note(r.Context())
-	n.mu.Unlock()
-	switch {
-	case answer != nil:
-		return answer(i, req.GetOptions(), r)
-	case n.Streams == nil:
-		return r.Send(NotFound(req.GetOptions()))
-	}
-	if err := n.cluster.admit(n.Node, r.Context(), r.SetTrailer); err != nil {
-		return err
-	}
-	return n.Streams.read(req.GetOptions(), r, n.cluster.seenBy(n.Node))
-}
-
-func (n *Node) note(ctx context.Context) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	n.headers = append(n.headers, md)
-}
-
-// describing says what the node can do: nothing of use, as old servers do.
-type describing struct {
-	serverfeatures.UnimplementedServerFeaturesServer
-	*Node
-}
-
-func (n *describing) GetSupportedMethods(ctx context.Context, _ *shared.Empty) (*serverfeatures.SupportedMethods, error) {
-	n.mu.Lock()
-	deaf := n.deaf
-	n.mu.Unlock()
-	if deaf != nil {
-		select {
-		case <-deaf:
-		case <-ctx.Done():
-		}
-	}
-	return nil, status.Error(codes.Unimplemented, "an old server")
-}
-
-// gossiping says who leads.
-type gossiping struct {
-	gossip.UnimplementedGossipServer
-	*Node
-}
-
-func (n *gossiping) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo, error) {
-	if n.cluster != nil {
-		return n.cluster.members()
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	host, port, err := net.SplitHostPort(n.leader)
-	if err != nil {
-		return nil, status.Error(codes.Unavailable, "no leader")
-	}
-	number, err := strconv.Atoi(port)
-	return &gossip.ClusterInfo{Members: []*gossip.MemberInfo{{
-		State: gossip.MemberInfo_Leader, IsAlive: true, HttpEndPoint: &gossip.EndPoint{Address: host, Port: uint32(number)},
-	}}}, err
 }

@@ -2,134 +2,175 @@ package kurrentnode
 
 import (
 	"math"
-	"regexp"
-	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
 )
 
-// Streams keeps streams as the server does, as far as an event log sees of it.
+// Streams is what one node keeps: the events in the order of its log, and what the server's
+// rules make of them. Not all of it can be read: the end of a leader's log cannot before
+// enough other nodes have it. Appends are decided against all of it.
 type Streams struct {
-	mu      sync.Mutex
-	all     []*event
-	streams map[string]*stream
-	next    uint64
-	changed chan struct{}
-	// replicated is the position up to which the other nodes have everything. What is
-	// behind it decides conflicts and cannot be read, and is lost with its node; losses
-	// counts how often that has happened.
-	replicated uint64
-	losses     int
+	// CommitTimeout is how long an append waits until it can be read, before its client is
+	// told that the operation timed out. The server's default is 2 s.
+	CommitTimeout time.Duration
+	// MaxEvent and MaxAppend are the most bytes of one event, and of all events of one
+	// append: data, metadata, and twice the characters of the type.
+	MaxEvent, MaxAppend int
+
+	mu        *sync.Mutex // the nodes of a cluster have one together
+	all       []*event
+	committed int // how many of all can be read
+	streams   map[string]*stream
+	recent    map[recentID]*event
+	term      int // how often there was an election
+	changed   chan struct{}
+	// replicate brings to the other nodes what was written, under mu.
+	replicate func()
 }
 
+// event is an event at a place in a log. It is the same value on all nodes that have it.
 type event struct {
 	id                   [2]int64
 	stream               string
 	revision, position   uint64
+	index, term          int // its place in the log, and the election before it
 	system               map[string]string
 	data, customMetadata []byte
+	// begins is where another stream begins from this event of its metadata on.
+	begins *uint64
+	// entombs says that the event deletes its stream for good.
+	entombs bool
+	removed bool
 }
 
 type stream struct {
 	events map[uint64]*event
+	first  *event
 	length uint64 // one more than the last revision
 	begins uint64 // $tb
+	gone   bool   // deleted for good
+}
+
+type recentID struct {
+	stream string
+	id     [2]int64
 }
 
 func newStreams() *Streams {
-	return &Streams{streams: map[string]*stream{}, next: 1000, changed: make(chan struct{}), replicated: math.MaxUint64}
+	k := &Streams{CommitTimeout: 2 * time.Second, MaxEvent: 16 << 20, MaxAppend: 256 << 20, mu: new(sync.Mutex), changed: make(chan struct{})}
+	k.reset()
+	k.replicate = func() { k.commit(len(k.all)) }
+	return k
+}
+
+// reset takes away all events.
+func (k *Streams) reset() {
+	k.all, k.streams, k.recent = nil, map[string]*stream{}, map[recentID]*event{}
+}
+
+// forget takes away what is in a node's memory alone, as a restart does.
+func (k *Streams) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.recent = map[recentID]*event{}
 }
 
 // deleted reports whether the stream was deleted so that it can be written to again.
 func (s *stream) deleted() bool { return s.begins == math.MaxInt64 }
 
-// append decides an append as the server's index writer does.
-func (k *Streams) append(o *streams.AppendReq_Options, proposed []*streams.AppendReq_ProposedMessage) *streams.AppendResp {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	name := string(o.GetStreamIdentifier().GetStreamName())
-	s := k.streams[name]
-	if s == nil {
-		s = &stream{events: map[uint64]*event{}}
+// stream returns a stream, and makes room for one that is not there.
+func (k *Streams) stream(name string) *stream {
+	if k.streams[name] == nil {
+		k.streams[name] = &stream{events: map[uint64]*event{}}
 	}
-	at := uint64(0)
-	if o.GetNoStream() == nil {
-		at = o.GetRevision() + 1
-	}
-	if at < s.length {
-		same := 0
-		for same < len(proposed) && s.holds(at+uint64(same), proposed[same]) {
-			same++
-		}
-		last := at + uint64(len(proposed)) - 1
-		switch {
-		case same == len(proposed) && last >= s.begins && s.events[last] != nil:
-			return Took(last, s.events[last].position)
-		case same == len(proposed):
-			return Took(last, 0)
-		case same > 0 || at > 0 || !s.deleted():
-			return Lost()
-		}
-	} else if at > s.length {
-		return Lost()
-	}
-	if s.deleted() {
-		s.begins = s.length
-	}
-	k.streams[name] = s
-	var last *event
-	for _, p := range proposed {
-		last = k.write(name, s, p)
-	}
-	return Took(last.revision, last.position)
+	return k.streams[name]
 }
 
-// holds reports whether the event at a revision has the id of a proposed one.
-func (s *stream) holds(revision uint64, p *streams.AppendReq_ProposedMessage) bool {
-	e, id := s.events[revision], p.GetId().GetStructured()
-	return e != nil && e.id == [2]int64{id.GetMostSignificantBits(), id.GetLeastSignificantBits()}
-}
-
-// write appends, whatever there is.
-func (k *Streams) write(name string, s *stream, p *streams.AppendReq_ProposedMessage) *event {
-	id := p.GetId().GetStructured()
-	e := &event{
-		id: [2]int64{id.GetMostSignificantBits(), id.GetLeastSignificantBits()}, stream: name, revision: s.length, position: k.next,
-		system: map[string]string{"created": created}, data: p.GetData(), customMetadata: p.GetCustomMetadata(),
+// write appends an event, whatever there is.
+func (k *Streams) write(e *event) *event {
+	e.revision, e.index, e.term, e.position = k.stream(e.stream).length, len(k.all), k.term, 1000
+	if e.entombs {
+		e.revision = math.MaxInt64
 	}
-	for key, value := range p.GetMetadata() {
-		e.system[key] = value
+	if n := len(k.all); n > 0 {
+		e.position = k.all[n-1].position + 100 + uint64(len(k.all[n-1].data))
 	}
-	k.next += 100 + uint64(len(e.data))
-	s.events[s.length] = e
-	s.length++
-	k.all = append(k.all, e)
-	k.tell()
+	k.apply(e)
 	return e
 }
 
-// tell wakes who waits for a change.
-func (k *Streams) tell() {
+// apply makes an event the next one of the log.
+func (k *Streams) apply(e *event) {
+	s := k.stream(e.stream)
+	k.all = append(k.all, e)
+	if e.entombs {
+		s.gone = true
+		return
+	}
+	if s.deleted() {
+		s.begins = e.revision
+	}
+	if s.first == nil {
+		s.first = e
+	}
+	s.events[e.revision], s.length = e, e.revision+1
+	k.recent[recentID{e.stream, e.id}] = e
+	if of, ok := metadataOf(e.stream); ok && e.begins != nil {
+		k.stream(of).begins = *e.begins
+	}
+}
+
+// truncate takes events off the end of the log, none of which can have been read.
+func (k *Streams) truncate(length int) {
+	kept := k.all[:length]
+	k.reset()
+	for _, e := range kept {
+		k.apply(e)
+	}
+}
+
+// commit lets all events up to a number of them be read, and wakes who waits for any.
+func (k *Streams) commit(n int) {
+	k.committed = max(k.committed, n)
+	k.wake()
+}
+
+func (k *Streams) wake() {
 	close(k.changed)
 	k.changed = make(chan struct{})
+}
+
+// readable reports whether an event can be read on this node.
+func (k *Streams) readable(e *event) bool {
+	return e != nil && !e.removed && e.index < k.committed
 }
 
 // Delete deletes a stream so that it can be written to again, as an operator does.
 func (k *Streams) Delete(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.streams[name].begins = math.MaxInt64
-	k.put("$$"+name, "$metadata", `{"$tb":9223372036854775807}`)
+	begins := uint64(math.MaxInt64)
+	k.write(&event{stream: "$$" + name, data: []byte(`{"$tb":9223372036854775807}`), system: system("$metadata"), begins: &begins})
+	k.replicate()
 }
 
-// Truncate lets a stream begin at a revision; beyond its end, it has no events then.
+// Entomb deletes a stream for good.
+func (k *Streams) Entomb(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.write(&event{stream: name, system: system("$streamDeleted"), entombs: true})
+	k.replicate()
+}
+
+// Truncate lets a stream begin at a revision; beyond its end, it has no events then. It
+// leaves nothing in the log, and is for a node that is alone.
 func (k *Streams) Truncate(name string, revision uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.streams[name].begins = revision
+	k.stream(name).begins = revision
 }
 
 // Put appends an event to a stream without any condition, as the server itself does. For
@@ -137,146 +178,53 @@ func (k *Streams) Truncate(name string, revision uint64) {
 func (k *Streams) Put(name, kind, data string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.put(name, kind, data)
+	k.write(&event{stream: name, data: []byte(data), system: system(kind)})
+	k.replicate()
 }
 
-func (k *Streams) put(name, kind, data string) {
-	if k.streams[name] == nil {
-		k.streams[name] = &stream{events: map[uint64]*event{}}
-	}
-	k.write(name, k.streams[name], &streams.AppendReq_ProposedMessage{Data: []byte(data), Metadata: map[string]string{"type": kind}})
-}
-
-// Remove takes one event out of the log, as no server does.
+// Remove takes one event out of what can be read, as no server does.
 func (k *Streams) Remove(name string, revision uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	e := k.streams[name].events[revision]
-	delete(k.streams[name].events, revision)
-	k.all = slices.DeleteFunc(slices.Clone(k.all), func(x *event) bool { return x == e })
+	k.streams[name].events[revision].removed = true
 }
 
-// Len returns how many events were ever appended to a stream.
+// Len returns how many events were ever appended to a stream, whether or not they can be
+// read.
 func (k *Streams) Len(name string) uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.streams[name].length
+	if s := k.streams[name]; s != nil {
+		return s.length
+	}
+	return 0
 }
 
-// Size returns how many events there are in all.
+// Size returns how many events there are in all, whether or not they can be read.
 func (k *Streams) Size() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.all)
 }
 
-// find returns what a reading is answered with: events up to a position, or that there is
-// no such stream.
-func (k *Streams) find(o *streams.ReadReq_Options, upTo uint64) (events []*event, absent bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	upTo = min(upTo, k.replicated)
-	backwards := o.GetReadDirection() == streams.ReadReq_Options_Backwards
-	if from := o.GetStream(); from != nil {
-		s := k.streams[string(from.GetStreamIdentifier().GetStreamName())]
-		if s == nil || s.deleted() || s.events[0] != nil && s.events[0].position > upTo {
-			return nil, true
-		}
-		for r := max(from.GetRevision(), s.begins); r < s.length; r++ {
-			if e := s.events[r]; e != nil && e.position <= upTo {
-				events = append(events, e)
-			}
-		}
-	} else {
-		for _, e := range k.all {
-			if e.position > upTo {
-				continue
-			}
-			if p := o.GetAll().GetPosition(); p == nil || backwards && e.position < p.CommitPosition || !backwards && e.position >= p.CommitPosition {
-				events = append(events, e)
-			}
-		}
-	}
-	if backwards {
-		slices.Reverse(events)
-	}
-	return events[:min(uint64(len(events)), o.GetCount())], false
+// system is what the server keeps beside an event.
+func system(kind string) map[string]string {
+	return map[string]string{"created": created, "type": kind}
 }
 
-func (e *event) response() *streams.ReadResp {
-	return found(&streams.ReadResp_ReadEvent_RecordedEvent{
-		Id:               &shared.UUID{Value: &shared.UUID_Structured_{Structured: &shared.UUID_Structured{MostSignificantBits: e.id[0], LeastSignificantBits: e.id[1]}}},
-		StreamIdentifier: &shared.StreamIdentifier{StreamName: []byte(e.stream)}, StreamRevision: e.revision,
-		CommitPosition: e.position, PreparePosition: e.position, Metadata: e.system, CustomMetadata: e.customMetadata, Data: e.data,
-	})
+// eventOf returns a proposed event as it is kept.
+func eventOf(stream string, p *streams.AppendReq_ProposedMessage) *event {
+	e := &event{id: idOf(p.GetId()), stream: stream, data: p.GetData(), customMetadata: p.GetCustomMetadata(), system: map[string]string{}}
+	for key, value := range p.GetMetadata() {
+		e.system[key] = value
+	}
+	e.system["created"] = created
+	if _, ok := metadataOf(stream); ok {
+		e.begins = beginsOf(e.data)
+	}
+	return e
 }
 
-// Read answers a reading or a subscription.
-func (k *Streams) Read(o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
-	return k.read(o, r, math.MaxUint64)
-}
-
-// read answers a reading or a subscription with what there is up to a position.
-func (k *Streams) read(o *streams.ReadReq_Options, r streams.Streams_ReadServer, upTo uint64) error {
-	if o.GetSubscription() != nil {
-		return k.follow(o, r)
-	}
-	events, absent := k.find(o, upTo)
-	if absent {
-		return r.Send(NotFound(o))
-	}
-	for _, e := range events {
-		if err := r.Send(e.response()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// follow sends what is wanted of all streams, and goes on until the client leaves.
-func (k *Streams) follow(o *streams.ReadReq_Options, r streams.Streams_ReadServer) error {
-	if err := r.Send(Confirmed()); err != nil {
-		return err
-	}
-	wanted := filterOf(o)
-	after := o.GetAll().GetPosition().GetCommitPosition()
-	for caughtUp := false; ; {
-		k.mu.Lock()
-		list, changed, upTo := k.all, k.changed, k.replicated
-		k.mu.Unlock()
-		for _, e := range list {
-			if e.position <= after || e.position > upTo {
-				continue
-			}
-			after = e.position
-			if !wanted(e.stream) {
-				continue
-			}
-			if err := r.Send(e.response()); err != nil {
-				return err
-			}
-		}
-		if !caughtUp {
-			caughtUp = true
-			if err := r.Send(CaughtUp()); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-changed:
-		case <-r.Context().Done():
-			return r.Context().Err()
-		}
-	}
-}
-
-// filterOf returns which streams a subscription wants.
-func filterOf(o *streams.ReadReq_Options) func(string) bool {
-	f := o.GetFilter().GetStreamIdentifier()
-	if f.GetRegex() != "" {
-		return regexp.MustCompile(f.GetRegex()).MatchString
-	}
-	return func(stream string) bool {
-		return slices.ContainsFunc(f.GetPrefix(), func(p string) bool { return strings.HasPrefix(stream, p) })
-	}
+func idOf(id *shared.UUID) [2]int64 {
+	return [2]int64{id.GetStructured().GetMostSignificantBits(), id.GetStructured().GetLeastSignificantBits()}
 }
