@@ -63,6 +63,7 @@ func (l *Log) append(ctx context.Context, a *eventlog.StreamAppend) (eventlog.Po
 	}
 	proposed := propose(a.Events)
 	outcome := eventlog.ErrNotExecuted // until some try may have been more than that
+	taken := false                     // the stream was seen to have other events, or ours, before this try
 	next := retry{pause: 10 * time.Millisecond, most: time.Second}
 	for {
 		result, err := request(ctx, l, func(ctx context.Context, c *client) (*esdb.WriteResult, error) {
@@ -76,7 +77,13 @@ func (l *Log) append(ctx context.Context, a *eventlog.StreamAppend) (eventlog.Po
 		if !errors.As(err, &notSent) {
 			switch classOf(err) {
 			case conflict:
-				return 0, l.conflicted(ctx, a)
+				err = l.conflicted(ctx, a)
+				if taken || errors.Is(outcome, eventlog.ErrNotExecuted) || !isConflict(err) {
+					return 0, err
+				}
+				if taken = isTaken(err); taken {
+					continue
+				}
 			case tombstone:
 				return 0, entombed(a.Stream)
 			case refused:
@@ -96,6 +103,24 @@ func (l *Log) append(ctx context.Context, a *eventlog.StreamAppend) (eventlog.Po
 			return 0, because(outcome, ctx, err)
 		}
 	}
+}
+
+// A conflict settles nothing while an earlier try may still come to something: that try may
+// be on a node that has fallen behind, and that leads again once the leader that knew of the
+// conflict is lost, with what it decided against. It is settled when the stream was seen to
+// go beyond the stated revision, which most nodes have then and none can lose, and the
+// append still conflicts.
+
+// isConflict reports whether an error is a conflict.
+func isConflict(err error) bool {
+	var c *eventlog.Conflict
+	return errors.As(err, &c)
+}
+
+// isTaken reports whether a conflict is with what can be read.
+func isTaken(err error) bool {
+	var c *eventlog.Conflict
+	return errors.As(err, &c) && c.Actual != nil && *c.Actual > c.At
 }
 
 // lookFailed is the error of an append that was not made, because its stream could not be

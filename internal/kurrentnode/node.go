@@ -68,6 +68,10 @@ func Keep(t testing.TB) *Node {
 func (n *Node) Listen(t testing.TB) {
 	t.Helper()
 	listener, err := net.Listen("tcp", n.address)
+	// A connection of somebody else's may have come by the port in between.
+	for deadline := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(deadline); listener, err = net.Listen("tcp", n.address) {
+		time.Sleep(5 * time.Millisecond)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
