@@ -163,13 +163,17 @@ var (
 func (c *core) write(ctx context.Context, appends []eventlog.StreamAppend) error {
 	patient, cancel := context.WithTimeout(ctx, c.Patience)
 	defer cancel()
+	unknown := false // whether an earlier try may still come to something
 	for pause := time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		_, err := c.log.Append(patient, appends...)
 		if err == nil {
 			return nil
 		}
+		unknown = unknown || errors.Is(err, eventlog.ErrUnknownResult)
 		var conflict *eventlog.Conflict
 		switch {
+		case errors.As(err, &conflict) && conflict.Actual == nil && unknown:
+			// What it lost to may be lost itself, and the earlier try stand.
 		case errors.As(err, &conflict) && conflict.Actual == nil:
 			return errUnseen
 		case errors.As(err, &conflict):

@@ -1,6 +1,7 @@
 package submissions_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,45 @@ func TestAnswerThatLosesToWhatCannotBeRead(t *testing.T) {
 		taken(t)(f.Submit(t.Context(), "req-1", id, f.bank.Send, nil))
 		if waited := time.Since(began); waited < time.Second || f.bank.sends() != 1 {
 			t.Errorf("8 losses took %s, %d sends", waited, f.bank.sends())
+		}
+	})
+}
+
+// belated is a log that does not say whether it took an append that has an event of a type,
+// lets its repetition lose to what cannot be read, and then turns out to have taken it.
+type belated struct {
+	eventlog.Log
+	eventType string
+	tries     int
+}
+
+func (l *belated) Append(ctx context.Context, appends ...eventlog.StreamAppend) (eventlog.Position, error) {
+	last := appends[len(appends)-1].Events
+	if last[0].Type != l.eventType {
+		return l.Log.Append(ctx, appends...)
+	}
+	switch l.tries++; l.tries {
+	case 1:
+		return 0, eventlog.ErrUnknownResult
+	case 2:
+		if _, err := l.Log.Append(ctx, appends...); err != nil {
+			return 0, err
+		}
+		return 0, &eventlog.Conflict{Stream: "withdrawal"}
+	}
+	return l.Log.Append(ctx, appends...)
+}
+
+// A7: a claim whose result is not known is not given up for a conflict that cannot be read:
+// it may stand after all, and then it is this caller who sends.
+func TestA7ConflictThatIsNotSettled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &belated{Log: memory.New(), eventType: "KeyClaimed"}
+		f := fixtureOn(t, &hooked{Log: log, apart: true}, nil)
+		id := f.request(t, "order-1")
+		taken(t)(f.Submit(t.Context(), "req-1", id, f.bank.Send, nil))
+		if f.bank.sends() != 1 || log.tries < 3 {
+			t.Errorf("%d sends, %d tries", f.bank.sends(), log.tries)
 		}
 	})
 }
