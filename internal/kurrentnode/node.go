@@ -3,6 +3,8 @@ package kurrentnode
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
@@ -39,6 +41,7 @@ type Node struct {
 	appends, reads int
 	headers        []metadata.MD
 	address        string
+	listener       net.Listener
 	server         *grpc.Server
 	cluster        *Cluster // nil for a node that is alone
 	users          Users    // nil for a node that everybody may use
@@ -50,7 +53,7 @@ type Node struct {
 // it.
 func Start(t testing.TB) *Node {
 	t.Helper()
-	n := &Node{address: "127.0.0.1:0"}
+	n := &Node{}
 	n.Listen(t)
 	t.Cleanup(n.Stop)
 	return n
@@ -67,15 +70,11 @@ func Keep(t testing.TB) *Node {
 // Listen starts a node that was stopped, on the address that it had before.
 func (n *Node) Listen(t testing.TB) {
 	t.Helper()
-	listener, err := net.Listen("tcp", n.address)
-	// A connection of somebody else's may have come by the port in between.
-	for deadline := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(deadline); listener, err = net.Listen("tcp", n.address) {
-		time.Sleep(5 * time.Millisecond)
-	}
+	listener, err := n.listen()
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.address = listener.Addr().String()
+	n.address, n.listener = listener.Addr().String(), listener
 	// The client pings more often than a server of this library likes, and sends more.
 	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(17 << 20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true})}
 	if n.security != nil {
@@ -89,9 +88,27 @@ func (n *Node) Listen(t testing.TB) {
 	go func() { _ = server.Serve(&counted{listener, n}) }()
 }
 
-// Stop breaks all connections, and takes no more. What was only in memory is lost.
+// listen takes the address that the node had, or a new one. New ones are below those that
+// systems give to outgoing connections: while the node is stopped, one of these could
+// otherwise take its address.
+func (n *Node) listen() (listener net.Listener, err error) {
+	if n.address != "" {
+		return net.Listen("tcp", n.address)
+	}
+	for range 100 {
+		if listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15_000+rand.IntN(15_000))); err == nil {
+			break
+		}
+	}
+	return listener, err
+}
+
+// Stop breaks all connections, and takes no more. What was only in memory is lost. The
+// address is free then: the server alone would give it back later, where it had not begun
+// to serve yet.
 func (n *Node) Stop() {
 	n.server.Stop()
+	_ = n.listener.Close() // which the server may have done
 	if n.Streams != nil {
 		n.Streams.forget()
 	}

@@ -43,7 +43,7 @@ type Users map[string]User
 func Guard(t testing.TB, users Users) (n *Node, authority string) {
 	t.Helper()
 	certificate, authority := certify(t)
-	n = &Node{address: "127.0.0.1:0", users: users, Streams: newStreams(), security: &tls.Config{Certificates: []tls.Certificate{certificate}}}
+	n = &Node{users: users, Streams: newStreams(), security: &tls.Config{Certificates: []tls.Certificate{certificate}}}
 	n.Listen(t)
 	t.Cleanup(n.Stop)
 	return n, authority
