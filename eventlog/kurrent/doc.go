@@ -45,7 +45,11 @@
 // each error means. After a conflict the stream is read on the leader, for a short while
 // again and again if it looks as if there were no conflict: the server decides against
 // writes that the other nodes do not have yet, and that nobody can read. If that does not
-// show them, Conflict.Actual is nil.
+// show them, Conflict.Actual is nil. While an earlier try of the same append may still come
+// to something, such a conflict settles nothing: what it lost to may be lost with its leader,
+// and that try stand. Then the append is tried again until it conflicts with what can be
+// read, goes through, or is reported as unknown. Who repeats an append that was reported as
+// unknown should take a Conflict without Actual for unknown, too.
 //
 // A stream that does not begin at revision 0 is damaged, for reading and for appending
 // (SPEC D5). The server itself appends to one whose start was deleted, so:
@@ -74,13 +78,17 @@
 //
 // # Caveats
 //
+// The client forgets a connection each time that a node names a leader that does not answer,
+// as may happen a few times during a fail-over: three goroutines each, for as long as the
+// process runs. Nothing that it lets its user do prevents that.
 // The client ends the process (log.Fatal) if the server sends an event without the time it
 // was created; no server does. ReadAll and Follow need the right to read "$all", which by
 // default is the administrators'. EventStoreDB up to 25.0 counts the bytes of an append
 // otherwise than the port, and refuses one that is within a kilobyte of
 // eventlog.MaxAppendBytes (*Refused) unless its MaxAppendSize is raised. A position means
 // nothing in another cluster, nor in one that was restored from an older backup. A host that
-// is named alone is used as it is, whether or not it leads: of a cluster, name all nodes.
+// is named alone is the only one that is asked who leads: of a cluster, name all nodes.
+// Nothing here has met a real server yet; see internal/kurrentnode for what it has met.
 // The events of one Append call for several streams are in the log one after another, and
 // may be there in part.
 package kurrent

@@ -24,10 +24,11 @@ import (
 type Cluster struct {
 	Nodes []*Node
 
-	mu     *sync.Mutex // the one of all nodes' Streams
-	leader *Node
-	cut    map[*Node]bool
-	term   int
+	mu      *sync.Mutex // the one of all nodes' Streams
+	leader  *Node
+	cut     map[*Node]bool
+	term    int
+	elected int
 }
 
 // Gather starts a cluster of so many nodes. The first leads. An append waits for 100 ms to
@@ -115,9 +116,17 @@ func (c *Cluster) Elect(t testing.TB) *Node {
 		t.Fatalf("%d of %d nodes cannot elect a leader", len(voters), len(c.Nodes))
 	}
 	c.depose()
+	c.elected++
 	c.leader = slices.MaxFunc(voters, func(a, b *Node) int { return cmp.Compare(a.Streams.end(), b.Streams.end()) })
 	c.replicate()
 	return c.leader
+}
+
+// Elections returns how often a leader was elected.
+func (c *Cluster) Elections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.elected
 }
 
 // end orders nodes by the ends of their logs: the last event's election, and the length.

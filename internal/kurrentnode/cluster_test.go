@@ -172,8 +172,9 @@ func TestAnythingIsNoIdempotency(t *testing.T) {
 		if restart {
 			n.Stop()
 			n.Listen(t)
-			_, err := x.append(t, esdb.Any{}, "", 9)
-			expect(t, "the first after a restart", esdb.ErrorUnavailable, err)
+			ids := x.ids
+			x = on(t, n, "s") // the client that was there may or may not fail once
+			x.ids = ids
 		}
 		_, err := x.append(t, esdb.Any{}, "", 0)
 		expect(t, "an append", success, err)
@@ -194,11 +195,13 @@ func TestBefore(t *testing.T) {
 	if n.Streams.Len("s") != 0 {
 		t.Error("it was written")
 	}
-	n.Before(func(ctx context.Context, _ int) error { <-ctx.Done(); return nil })
+	left := make(chan struct{})
+	n.Before(func(context.Context, int) error { <-left; return nil })
 	soon := 50 * time.Millisecond
 	_, err = x.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}, Deadline: &soon},
 		esdb.EventData{EventID: uuid.New(), EventType: "Tested"})
 	expect(t, "an append that takes too long", esdb.ErrorCodeDeadlineExceeded, err)
+	close(left)
 	for deadline := time.Now().Add(5 * time.Second); n.Streams.Len("s") == 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}

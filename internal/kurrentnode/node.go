@@ -74,7 +74,10 @@ func (n *Node) Listen(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.address, n.listener = listener.Addr().String(), listener
+	n.listener = listener
+	if n.server == nil {
+		n.address = listener.Addr().String()
+	}
 	// The client pings more often than a server of this library likes, and sends more.
 	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(17 << 20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true})}
 	if n.security != nil {

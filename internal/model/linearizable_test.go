@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,7 +86,42 @@ func kinds() []kind {
 			}
 			return nil
 		}), apart: true, slow: true},
+		{name: "KurrentDB cluster, failing over", open: onCluster, apart: true, slow: true},
 	}
+}
+
+// onCluster opens a log on a cluster whose leader is lost at every seventh append, with that
+// append on it alone.
+func onCluster(t *testing.T) eventlog.Log {
+	c := kurrentnode.Gather(t, 3)
+	var appends atomic.Int64
+	var lost atomic.Pointer[kurrentnode.Node]
+	for _, n := range c.Nodes {
+		n.Before(func(context.Context, int) error {
+			if leader := c.Leader(); leader != nil && appends.Add(1)%7 == 0 && lost.CompareAndSwap(nil, leader) {
+				c.Cut(leader)
+			}
+			return nil
+		})
+		n.Lose(func(int) error { // once an append has waited for the others
+			if old := lost.Load(); old != nil {
+				c.Elect(t)
+				c.Mend(old)
+				lost.CompareAndSwap(old, nil)
+			}
+			return nil
+		})
+	}
+	t.Cleanup(func() {
+		if c.Elections() == 0 {
+			t.Error("no leader was lost: this shows nothing")
+		}
+	})
+	log, err := kurrent.Open(context.Background(), c.URL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
 }
 
 // TestLinearizable makes random concurrent histories on every kind of log, and checks
