@@ -18,6 +18,7 @@ func TestVerifyFindsWhatCannotBeFoundByName(t *testing.T) {
 		"another's name":                "UPDATE streams SET name = 'KEY', hash = 7 WHERE name = 'WITHDRAWAL';",
 		"no name":                       "DELETE FROM streams WHERE name = 'WITHDRAWAL';",
 		"another number":                "UPDATE streams SET first = 99 WHERE name = 'WITHDRAWAL';",
+		"an earlier one's name":         "UPDATE streams SET name = 'WITHDRAWAL', hash = 7 WHERE name = 'UNCLAIMED';",
 		"a key with another hash":       "UPDATE streams SET hash = hash + 1 WHERE name = 'KEY';",
 		"a key without a name":          "DELETE FROM streams WHERE name = 'KEY';",
 	} {
@@ -27,7 +28,8 @@ func TestVerifyFindsWhatCannotBeFoundByName(t *testing.T) {
 			if r := p.run(t, "submit", "--key", "k", "--withdrawal", id); r.exit != 0 {
 				t.Fatal(r)
 			}
-			script = strings.NewReplacer("WITHDRAWAL", "withdrawal-"+id, "KEY", events.RequestKey("k").Stream(events.DefaultTenant)).Replace(script)
+			unclaimed := p.run(t, "request", "--account", "alice", "--reference", "order-2", "--amount", "1", "--currency", "EUR", "--destination", "DE89").fact("Withdrawal")
+			script = strings.NewReplacer("UNCLAIMED", "withdrawal-"+unclaimed, "WITHDRAWAL", "withdrawal-"+id, "KEY", events.RequestKey("k").Stream(events.DefaultTenant)).Replace(script)
 			drop := "DROP TRIGGER streams_no_update; DROP TRIGGER streams_no_delete;"
 			if err := runSQL(filepath.Join(p.dir, "log.db"), drop+script); err != nil {
 				t.Fatal(err)
