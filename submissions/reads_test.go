@@ -258,3 +258,35 @@ func TestWhatCannotBeWrittenIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// What the log will never take is not tried again: it is damage, or the log is closed or
+// read-only, and the caller is told at once.
+func TestWhatTheLogWillNotTakeIsNotTriedAgain(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code aggregate.Code
+	}{
+		{&eventlog.Damaged{Stream: "s", Kind: eventlog.Altered, Reason: "no"}, aggregate.CodeDamaged},
+		{eventlog.ErrClosed, aggregate.CodeUnavailable},
+		{eventlog.ErrReadOnly, aggregate.CodeUnavailable},
+		{eventlog.ErrForbidden, aggregate.CodeUnavailable},
+		{&eventlog.Invalid{Reason: "too long"}, aggregate.CodeUnavailable},
+	} {
+		t.Run(c.err.Error(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &hooked{Log: memory.New()}
+				f := fixtureOn(t, log, nil)
+				id := f.request(t, "order-1")
+				appends, began := 0, time.Now()
+				log.before = func([]string) error { appends++; return c.err }
+				_, err := f.Submit(t.Context(), "req-1", id, f.bank.Send, nil)
+				if r := refused(t, err, c.code); !errors.Is(r, c.err) {
+					t.Errorf("%v does not say why", r)
+				}
+				if waited := time.Since(began); waited != 0 || appends != 1 || f.bank.sends() != 0 {
+					t.Errorf("%d appends in %s, %d sends", appends, waited, f.bank.sends())
+				}
+			})
+		})
+	}
+}
