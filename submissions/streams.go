@@ -13,7 +13,8 @@ import (
 
 // What is kept in memory of streams that were folded: how many of each kind, and how
 // many bytes of events a stream may have to be among them. It bounds memory, and changes
-// no answer.
+// no answer; a stream with more, such as one with a long answer of a rail, is read whole by
+// every command.
 const (
 	remembered    = 4096
 	rememberBytes = 8 << 10
