@@ -63,14 +63,15 @@ func (s Status) WaitingSince() time.Time {
 	return s.Since
 }
 
-func (c *core) status(w aggregate.Withdrawal) Status {
+func (c *core) status(w aggregate.Withdrawal) Status { return c.statusAt(w, c.Clock()) }
+
+func (c *core) statusAt(w aggregate.Withdrawal, now time.Time) Status {
 	r, at, _ := w.Requested()
 	s := Status{
 		ID: r.Withdrawal, Tenant: r.Tenant, Account: r.Account, Reference: r.Reference,
 		Amount: r.Amount, Currency: r.Currency, Destination: r.Destination, RequestedAt: at,
 		PastClaims: slices.Clone(w.PastClaims()), LateAnswers: slices.Clone(w.LateAnswers()), ClosedDisputes: slices.Clone(w.ClosedDisputes()), Events: w.Next(),
 	}
-	now := c.Clock()
 	s.State, s.Since = w.State(now)
 	if claim, ok := w.Claim(); ok {
 		s.Claim = &claim
