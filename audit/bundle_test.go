@@ -153,7 +153,7 @@ func TestBundle(t *testing.T) {
 // anew, for all that the chains and the positions cover.
 func TestEveryByteOfABundleCounts(t *testing.T) {
 	t.Parallel()
-	good := exported(t, lived(t, 8))
+	good := exported(t, lived(t, 4))
 	damaged := func(what string, b []byte, codes ...string) {
 		t.Helper()
 		report := verifyBundle(t, b)
@@ -204,7 +204,7 @@ func sealed(lines [][]byte) []byte {
 func TestEveryByteOfALogCounts(t *testing.T) {
 	t.Parallel()
 	var all []eventlog.Recorded
-	for e, err := range lived(t, 8).ReadAll(t.Context(), eventlog.Start) {
+	for e, err := range lived(t, 4).ReadAll(t.Context(), eventlog.Start) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -153,6 +153,61 @@ func (c *call) auditVerify() command {
 	}
 }
 
+// replayDocument is the result of audit replay.
+type replayDocument struct {
+	Events      uint64             `json:"events"`
+	Decisions   uint64             `json:"decisions"`
+	Unreadable  uint64             `json:"unreadable_streams"`
+	Divergences []audit.Divergence `json:"divergences"`
+}
+
+func (c *call) auditReplay() command {
+	return command{
+		name:  "audit replay",
+		usage: "decide everything in the log anew, with this build",
+		description: []string{
+			"Takes every decision in the log from the state that there was before it, decides anew, and prints those that this build would " +
+				"make in another way. Nothing is written. The exit status is 7 where there are any.",
+			"Commands that were refused left no trace, so they are not among them. What a caller restated, what a person had seen, and by " +
+				"how much clocks were taken to disagree are not on record; they are taken for whatever lets the command through.",
+		},
+		examples: []string{"audit replay", "audit replay --log sqlite:copy.db --json"},
+		run: func(ctx context.Context) error {
+			return c.withLog(ctx, reads, func(log eventlog.Log) error {
+				progress := c.progressOver(ctx, log)
+				done, err := audit.Replay(ctx, log, progress.at)
+				progress.stop()
+				if err != nil {
+					return err
+				}
+				d := replayDocument{Events: done.Events, Decisions: done.Decisions, Unreadable: done.Unreadable, Divergences: done.Divergences}
+				if err := c.printReplay(d); err != nil {
+					return err
+				}
+				switch {
+				case len(d.Divergences) > 0:
+					refusal := &aggregate.Refusal{Code: aggregate.CodeDamaged, Message: counted(len(d.Divergences), "decision") + " would come out differently today"}
+					return &tryError{refusal, []string{programName, "help", "audit", "replay"}}
+				case d.Unreadable > 0:
+					return &tryError{&aggregate.Refusal{Code: aggregate.CodeDamaged, Message: counted(int(d.Unreadable), "stream") + " cannot be read to the end"}, c.command("verify")}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (c *call) printReplay(d replayDocument) error {
+	return c.result(d, func(p *page) {
+		for _, x := range d.Divergences {
+			p.line("%s, revision %d: recorded %s; today %s", legible(x.Stream), x.Revision, legible(x.Recorded), legible(x.Today))
+		}
+		if len(d.Divergences) == 0 {
+			p.line("The same today: %s, in %s.", counted(int(d.Decisions), "decision"), counted(int(d.Events), "event"))
+		}
+	})
+}
+
 // unreadable is the error of a file that is no bundle.
 func (c *call) unreadable(ctx context.Context, err error) error {
 	var path *os.PathError

@@ -55,7 +55,7 @@ func (c *call) commands() []command {
 		c.request(), c.submit(),
 		c.outcome(), c.claimedBy(), c.inFlight(),
 		c.resolve(), c.release(),
-		c.history(), c.verify(), c.auditExport(), c.auditVerify(), c.doctor(), c.logCopy(), c.railBook(),
+		c.history(), c.verify(), c.auditExport(), c.auditVerify(), c.auditReplay(), c.doctor(), c.logCopy(), c.railBook(),
 		c.projectionsList(), c.projectionsRebuild(), c.projectionsDiff(), c.projectionsVerify(), c.projectionsDropOld(),
 		c.version(),
 	}

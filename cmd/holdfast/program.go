@@ -189,7 +189,7 @@ func (c *call) badFlags(err error, options []*option) error {
 var otherWords = map[string][]string{
 	"status": {"outcome", "claimed-by"}, "show": {"outcome", "claimed-by"}, "get": {"outcome", "claimed-by"},
 	"list": {"in-flight", "projections list"}, "rebuild": {"projections rebuild"}, "projections": {"projections list", "projections rebuild"}, "projection": {"projections list"}, "pending": {"in-flight"}, "pay": {"submit"}, "send": {"submit"}, "create": {"request"},
-	"log": {"log copy", "history"}, "copy": {"log copy"}, "move": {"log copy"}, "migrate": {"log copy"}, "events": {"history"}, "check": {"verify", "doctor"}, "examine": {"doctor"}, "health": {"doctor"}, "audit": {"audit export", "audit verify"}, "export": {"audit export"}, "book": {"rail-book"},
+	"log": {"log copy", "history"}, "copy": {"log copy"}, "move": {"log copy"}, "migrate": {"log copy"}, "events": {"history"}, "check": {"verify", "doctor"}, "examine": {"doctor"}, "health": {"doctor"}, "audit": {"audit export", "audit verify", "audit replay"}, "export": {"audit export"}, "book": {"rail-book"},
 }
 
 func (c *call) unknownCommand(commands []command, name string) error {

@@ -112,12 +112,15 @@ func (l *life) outcome(result events.Result, source events.Source) events.Outcom
 		Key: l.key, Result: result, Source: source,
 		Response: events.Response{MediaType: "application/json", Body: fmt.Appendf(nil, `{"status":%q,"reference":%q}`, result, l.reference())},
 	}
+	reference := ""
 	if result == events.ResultSent {
 		e.Reference = l.reference()
+		reference = fmt.Sprintf(`,"reference":%q`, e.Reference)
 	}
 	if source == events.SourceRail {
 		e.Attempt = l.attempt
-	} else {
+	} else { // the response is then the ledger's own
+		e.Response.Body = fmt.Appendf(nil, `{"withdrawal":%q,"key":%q,"result":%q%s}`, l.details.Withdrawal, l.key, result, reference)
 		e.Reason, e.Evidence = "it is on the bank's statement", "statement of the day, line 12"
 	}
 	return e
