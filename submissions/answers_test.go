@@ -1,0 +1,125 @@
+package submissions_test
+
+import (
+	"context"
+	"iter"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"holdfast/aggregate"
+	"holdfast/eventlog"
+	"holdfast/eventlog/memory"
+	"holdfast/events"
+	"holdfast/rail"
+	"holdfast/submissions"
+)
+
+// An answer that the log will never take, or that cannot be written at all, is told to the
+// caller, and nobody waits for it for ever.
+func TestAnswerThatIsNeverTaken(t *testing.T) {
+	for name, never := range map[string]error{
+		"closed": eventlog.ErrClosed, "read-only": eventlog.ErrReadOnly, "damaged": &eventlog.Damaged{Stream: "s", Reason: "no"}, "a clock beyond writing": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &hooked{Log: memory.New()}
+				var beyond atomic.Bool
+				f := fixtureOn(t, log, &submissions.Options{Clock: func() time.Time {
+					if beyond.Load() {
+						return time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+					}
+					return time.Now()
+				}})
+				id := f.request(t, "order-1")
+				if never != nil {
+					log.before = failing(never, "OutcomeResolved", 1<<30)
+				}
+				began := time.Now()
+				_, err := f.Submit(t.Context(), "req-1", id, func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {
+					beyond.Store(never == nil)
+					return f.bank.Send(ctx, p)
+				}, nil)
+				if r := refused(t, err, aggregate.CodeOutcomeUnknown); !containsText(r, "tx-a") {
+					t.Errorf("%v does not say what the rail answered", r)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				if err := f.Close(ctx); err != nil || time.Since(began) > time.Minute {
+					t.Errorf("after %s: %v", time.Since(began), err)
+				}
+			})
+		})
+	}
+}
+
+// unreadable is a log whose streams cannot be read for a time.
+type unreadable struct {
+	eventlog.Log
+	down atomic.Bool
+}
+
+func (u *unreadable) ReadStream(ctx context.Context, stream string, from uint64) iter.Seq2[eventlog.Recorded, error] {
+	if u.down.Load() {
+		return func(yield func(eventlog.Recorded, error) bool) { yield(eventlog.Recorded{}, eventlog.ErrUnavailable) }
+	}
+	return u.Log.ReadStream(ctx, stream, from)
+}
+
+// B7: an answer that lost to a person's word, on a log that then cannot be read, is kept
+// until it can, and is then the late answer that it is.
+func TestB7LateAnswerOnALogThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &unreadable{Log: memory.New()}
+		f := fixtureOn(t, log, nil)
+		person := newLedger(t, log.Log, &submissions.Options{Clock: func() time.Time { return time.Now().Add(24 * time.Hour) }})
+		id := f.request(t, "order-1")
+		_, err := f.Submit(t.Context(), "req-1", id, func(ctx context.Context, p rail.Payment) (rail.Receipt, error) {
+			if _, err := release(ctx, person, "req-1"); err != nil {
+				t.Error(err)
+			}
+			log.down.Store(true)
+			return f.bank.Send(ctx, p)
+		}, nil)
+		refused(t, err, aggregate.CodeOutcomeUnknown)
+		time.Sleep(time.Hour)
+		log.down.Store(false)
+		if err := f.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s, err := person.ClaimedBy(t.Context(), id)
+		if err != nil || s.Dispute == nil || s.Dispute.Reference != "tx-a" || len(s.LateAnswers) != 1 {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+// What a rail says of its response is kept as far as it can be said.
+func TestMediaTypesOfAnswers(t *testing.T) {
+	for given, want := range map[string]string{
+		"": "application/octet-stream", "text/plain": "text/plain", "text/\xffplain": "text/\uFFFDplain", strings.Repeat("x", 1000): strings.Repeat("x", rail.MaxReference),
+	} {
+		f := newFixture(t, nil)
+		outcome := taken(t)(f.Submit(t.Context(), "req-1", f.request(t, "order-1"), func(context.Context, rail.Payment) (rail.Receipt, error) {
+			return rail.Receipt{Reference: "tx", Response: events.Response{MediaType: given, Body: []byte("body")}}, nil
+		}, nil))
+		if outcome.Response.MediaType != want || string(outcome.Response.Body) != "body" {
+			t.Errorf("media type %q became %q", given, outcome.Response.MediaType)
+		}
+	}
+}
+
+// The rail's name is recorded with the attempt.
+func TestRailsName(t *testing.T) {
+	for given, want := range map[string]string{"": "caller", "bank": "bank"} {
+		f := newFixture(t, nil)
+		id := f.request(t, "order-1")
+		taken(t)(f.Submit(t.Context(), "req-1", id, f.bank.Send, &submissions.SubmitOptions{Rail: given}))
+		s, err := f.ClaimedBy(t.Context(), id)
+		if err != nil || s.Claim.Attempt.Rail != want {
+			t.Errorf("rail %q: %+v, %v", given, s.Claim, err)
+		}
+	}
+}
