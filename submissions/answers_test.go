@@ -123,3 +123,37 @@ func TestRailsName(t *testing.T) {
 		}
 	}
 }
+
+// A12, A14: whoever acts, and for whom, is checked first, whether or not there is anything
+// to be written.
+func TestA12WhoActsIsCheckedFirst(t *testing.T) {
+	f := newFixture(t, nil)
+	ctx := t.Context()
+	id := f.request(t, "order-1")
+	taken(t)(f.Submit(ctx, "req-1", id, f.bank.Send, nil))
+	by := submissions.By{Actor: "ann\n"}
+	repeated := order("order-1")
+	repeated.By = by
+	with := wasSent
+	with.Withdrawal, with.Reference = id, "tx-a"
+	nobody := f.For("no tenant")
+	for name, call := range map[string]func() error{
+		"a repeated request": func() error { _, err := f.Request(ctx, repeated); return err },
+		"a replay": func() error {
+			_, err := f.Submit(ctx, "req-1", id, f.bank.Send, &submissions.SubmitOptions{By: by})
+			return err
+		},
+		"a repeated resolution": func() error { with := with; with.By = by; _, err := f.Resolve(ctx, "req-1", with); return err },
+		"nobody's request":      func() error { _, err := nobody.Request(ctx, order("order-1")); return err },
+		"nobody's submit":       func() error { _, err := nobody.Submit(ctx, "req-1", id, f.bank.Send, nil); return err },
+		"nobody's resolution":   func() error { _, err := nobody.Resolve(ctx, "req-1", with); return err },
+		"nobody's release":      func() error { _, err := release(ctx, nobody, "req-1"); return err },
+		"nobody's outcome":      func() error { _, err := nobody.Outcome(ctx, "req-1"); return err },
+		"nobody's withdrawal":   func() error { _, err := nobody.ClaimedBy(ctx, id); return err },
+		"nobody's history":      func() error { _, err := nobody.History(ctx, id); return err },
+		"nobody's list":         func() error { _, err := nobody.InFlight(ctx); return err },
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, call(), aggregate.CodeInvalidRequest) })
+	}
+	taken(t)(f.Resolve(ctx, "req-1", with)) // which says nothing new
+}
