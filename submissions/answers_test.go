@@ -144,14 +144,20 @@ func TestA12WhoActsIsCheckedFirst(t *testing.T) {
 			return err
 		},
 		"a repeated resolution": func() error { with := with; with.By = by; _, err := f.Resolve(ctx, "req-1", with); return err },
-		"nobody's request":      func() error { _, err := nobody.Request(ctx, order("order-1")); return err },
-		"nobody's submit":       func() error { _, err := nobody.Submit(ctx, "req-1", id, f.bank.Send, nil); return err },
-		"nobody's resolution":   func() error { _, err := nobody.Resolve(ctx, "req-1", with); return err },
-		"nobody's release":      func() error { _, err := release(ctx, nobody, "req-1"); return err },
-		"nobody's outcome":      func() error { _, err := nobody.Outcome(ctx, "req-1"); return err },
-		"nobody's withdrawal":   func() error { _, err := nobody.ClaimedBy(ctx, id); return err },
-		"nobody's history":      func() error { _, err := nobody.History(ctx, id); return err },
-		"nobody's list":         func() error { _, err := nobody.InFlight(ctx); return err },
+		"a trace of a resolution": func() error {
+			with := with
+			with.CorrelationID = "a\nb"
+			_, err := f.Resolve(ctx, "req-1", with)
+			return err
+		},
+		"nobody's request":    func() error { _, err := nobody.Request(ctx, order("order-1")); return err },
+		"nobody's submit":     func() error { _, err := nobody.Submit(ctx, "req-1", id, f.bank.Send, nil); return err },
+		"nobody's resolution": func() error { _, err := nobody.Resolve(ctx, "req-1", with); return err },
+		"nobody's release":    func() error { _, err := release(ctx, nobody, "req-1"); return err },
+		"nobody's outcome":    func() error { _, err := nobody.Outcome(ctx, "req-1"); return err },
+		"nobody's withdrawal": func() error { _, err := nobody.ClaimedBy(ctx, id); return err },
+		"nobody's history":    func() error { _, err := nobody.History(ctx, id); return err },
+		"nobody's list":       func() error { _, err := nobody.InFlight(ctx); return err },
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, call(), aggregate.CodeInvalidRequest) })
 	}

@@ -48,15 +48,17 @@ func (l *Ledger) InFlight(ctx context.Context) ([]Status, error) {
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b Status) int {
-		if disputed := a.Dispute != nil; disputed != (b.Dispute != nil) {
-			if disputed {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(a.WaitingSince().Compare(b.WaitingSince()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.urgency(), b.urgency()), a.WaitingSince().Compare(b.WaitingSince()), cmp.Compare(a.ID, b.ID))
 	})
 	return list, damaged
+}
+
+// urgency orders what waits for somebody: disputes come first (B7).
+func (s Status) urgency() int {
+	if s.Dispute != nil {
+		return 0
+	}
+	return 1
 }
 
 // candidates are the withdrawals that may be in flight or disputed, as far as the types
