@@ -163,3 +163,53 @@ func TestA12WhoActsIsCheckedFirst(t *testing.T) {
 	}
 	taken(t)(f.Resolve(ctx, "req-1", with)) // which says nothing new
 }
+
+// A6, B1: by its key alone, only what the key holds is resolved: a key whose claim was
+// released resolves nothing, though the withdrawal is free.
+func TestB1AKeyThatHoldsNothingResolvesNothing(t *testing.T) {
+	f, id := inFlight(t)
+	ctx := t.Context()
+	if _, err := release(ctx, f.Ledger, "req-1"); err != nil {
+		t.Fatal(err)
+	}
+	before := size(t, f.log)
+	_, err := f.Resolve(ctx, "req-1", wasSent)
+	refused(t, err, aggregate.CodeNotFound)
+	if s, err := f.ClaimedBy(ctx, id); err != nil || s.State != aggregate.StateRequested || size(t, f.log) != before {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// B7: what is disputed comes first in the list, however young it is, and is in it though
+// nobody holds it.
+func TestB7DisputesComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, nil)
+		ctx := t.Context()
+		var want []events.WithdrawalID
+		for i := range 8 {
+			id := f.request(t, "order-"+string(rune('a'+i)))
+			key := events.RequestKey("req-" + string(rune('a'+i)))
+			_, err := f.Submit(ctx, key, id, lost, nil)
+			refused(t, err, aggregate.CodeOutcomeUnknown)
+			time.Sleep(time.Minute)
+			if i%2 == 0 {
+				want = append(want, id)
+				continue
+			}
+			if _, err := release(ctx, f.Ledger, key); err != nil {
+				t.Fatal(err)
+			}
+			put(t, f.log, id.Stream(), events.LateOutcomeReported{Key: key, Attempt: 1, Result: events.ResultSent, Reference: "tx"})
+		}
+		list, err := f.InFlight(ctx)
+		if err != nil || len(list) != 8 {
+			t.Fatalf("%d, %v", len(list), err)
+		}
+		for i, s := range list {
+			if (s.Dispute != nil) != (i < 4) || i >= 4 && s.ID != want[i-4] {
+				t.Errorf("number %d is %s, disputed %v, since %s", i, s.ID, s.Dispute != nil, s.WaitingSince())
+			}
+		}
+	})
+}

@@ -290,3 +290,18 @@ func TestWhatTheLogWillNotTakeIsNotTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+// The same of a key: that it was used is forgotten where the log does not know of it.
+func TestWhatTheLogForgotOfAKeyIsForgotten(t *testing.T) {
+	ctx := t.Context()
+	log := &switched{memory.New()}
+	f := fixtureOn(t, log, nil)
+	_, err := f.Submit(ctx, "req-1", f.request(t, "order-1"), lost, nil)
+	refused(t, err, aggregate.CodeOutcomeUnknown)
+	if _, err := release(ctx, f.Ledger, "req-1"); err != nil {
+		t.Fatal(err)
+	}
+	log.Log = memory.New()
+	id := fixtureOn(t, log.Log, nil).request(t, "order-2")
+	taken(t)(f.Submit(ctx, "req-1", id, f.bank.Send, nil))
+}
