@@ -212,3 +212,25 @@ func shownValue(stmt *sqlite.Stmt, i int) string {
 	}
 	return stmt.ColumnText(i)
 }
+
+// CompareWith brings the live file of a projection, and that of the same one of another
+// set, to the ends of their logs, and compares the two: for a log that was copied to
+// another engine, where only positions are others. Errors are those of [Set.CatchUp].
+func (s *Set) CompareWith(ctx context.Context, other *Set, p *Projection) (c *Comparison, err error) {
+	files := [2]*file{}
+	for i, set := range []*Set{s, other} {
+		if files[i], err = set.live(ctx, p); err != nil {
+			return nil, err
+		}
+		if err := advance(ctx, set.log, files[i:i+1], 0, false, nil); err != nil {
+			return nil, err
+		}
+	}
+	err = files[0].read(ctx, func(before *sqlite.Conn, _ mark) error {
+		return files[1].read(ctx, func(after *sqlite.Conn, _ mark) (err error) {
+			c, err = compare(ctx, before, after)
+			return err
+		})
+	})
+	return c, err
+}

@@ -2,12 +2,14 @@ package transfer
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
 
 	"holdfast/eventlog"
 	"holdfast/events"
+	"holdfast/projections"
 	"holdfast/submissions"
 )
 
@@ -50,6 +52,31 @@ func TestThereAndBack(t *testing.T) {
 	want := equal(t, file, other)
 	if len(want) < 3 {
 		t.Fatalf("only %d streams", len(want))
+	}
+	sameProjections(t, file, cluster, other)
+}
+
+// sameProjections compares what the read side makes of copies of a log. The timeline is
+// kept by positions, which belong to the engine.
+func sameProjections(t *testing.T, original eventlog.Log, copies ...eventlog.Log) {
+	t.Helper()
+	made := func(log eventlog.Log) *projections.Set {
+		s, err := projections.Open(filepath.Join(t.TempDir(), "projections"), log, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	want := made(original)
+	for _, log := range copies {
+		got := made(log)
+		for _, p := range projections.All() {
+			c, err := want.CompareWith(t.Context(), got, p)
+			if err != nil || c.Rows == 0 && p.Name != "inflight" || p.Name != "timeline" && !c.Same() {
+				t.Errorf("%s: %+v, %v", p.Name, c, err)
+			}
+		}
 	}
 }
 
