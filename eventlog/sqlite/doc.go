@@ -21,9 +21,8 @@
 // synced its write-ahead log (synchronous=FULL). Several connections read at the same time and never wait for the
 // writer; none is held while a consumer looks at an event.
 //
-// The tables are append-only: triggers refuse updates, deletions and replacements by any
-// program, for as long as nobody takes them out. Positions are
-// dense, so a missing event shows. Readers of its stream, and appends to it, get an
+// The tables are append-only: triggers refuse updates and deletions by any program, for as
+// long as nobody takes them out. Positions are dense, so a missing event shows. Readers of its stream, and appends to it, get an
 // [*eventlog.Damaged]; readers of the whole log get all the others.
 //
 // Caveats. The file must be on a local disk: SQLite's locks and its shared memory do

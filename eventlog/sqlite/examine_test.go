@@ -75,7 +75,7 @@ func TestExamineJournal(t *testing.T) {
 // so, and has it again once it was opened for writing.
 func TestExamineRules(t *testing.T) {
 	path := filled(t)
-	raw(t, path, "DROP TRIGGER events_no_replace")
+	raw(t, path, "DROP TRIGGER events_no_delete")
 	reading := open(t, path, &sqlite.Options{ReadOnly: true})
 	if g := graded(t, reading)["rules"]; g != eventlog.Risky {
 		t.Errorf("a file without a rule: %s", g)
