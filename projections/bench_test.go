@@ -10,7 +10,9 @@ import (
 
 	"holdfast/eventlog"
 	"holdfast/eventlog/sqlite"
+	"holdfast/events"
 	"holdfast/internal/workload"
+	"holdfast/submissions"
 )
 
 var benchEvents = flag.Int("events", 50_000, "how many events the log of the benchmarks has")
@@ -62,6 +64,44 @@ func BenchmarkRebuild(b *testing.B) {
 			b.ReportMetric(float64(peak())/(1<<20), "peak-MB")
 			b.ReportMetric(0, "ns/op")
 		})
+	}
+}
+
+// BenchmarkHistory measures what the history of one withdrawal costs, in a log with as many
+// events as -events says: withdrawals from all over the log, one after another.
+func BenchmarkHistory(b *testing.B) {
+	log, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "holdfast.db"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	if err := workload.New(1).Fill(b.Context(), log, *benchEvents); err != nil {
+		b.Fatal(err)
+	}
+	var ids []events.WithdrawalID
+	step := max(1, *benchEvents/5000)
+	for e, err := range log.ReadAll(b.Context(), eventlog.Start) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		if id, ours := events.WithdrawalOfStream(e.Stream); ours && e.Revision == 0 && int(e.Position)%step == 0 {
+			ids = append(ids, id)
+		}
+	}
+	core, err := submissions.New(log, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ledgers := []*submissions.Ledger{core, core.For("other")}
+	n := 0
+	for b.Loop() {
+		id := ids[n%len(ids)]
+		n++
+		for _, l := range ledgers { // the workload has two tenants
+			if history, err := l.History(b.Context(), id); err == nil && len(history) > 0 {
+				break
+			}
+		}
 	}
 }
 
