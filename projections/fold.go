@@ -17,7 +17,7 @@ import (
 
 // remembered is how many withdrawals one worker remembers. The events of a withdrawal lie
 // close together; what was forgotten is read again.
-const remembered = 1 << 14
+const remembered = 1 << 12
 
 // Poison is the error of an event that cannot be understood, or that cannot follow the
 // ones before it. The projection stops there, and goes on once this build knows the event
