@@ -152,12 +152,7 @@ func TestConflictThatIsNotSettled(t *testing.T) {
 	c.Depose()
 	c.Cut(a)
 	c.Mend(c.Nodes[1], third)
-	b := c.Elect(t)
-	for _, n := range c.Nodes {
-		if n != b {
-			c.Cut(n)
-		}
-	}
+	b := c.ElectAlone(t)
 	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	other := appending(short, logs[1], tested("s", 0, 1))

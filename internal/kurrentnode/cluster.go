@@ -2,7 +2,6 @@ package kurrentnode
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +17,7 @@ import (
 // is deposed and another is elected.
 //
 // An election follows the server's rule: the nodes that reach each other, if they are most
-// of all, let the one lead that has the latest end of the log. A node that comes back drops
+// of all, let the one lead that has followed the latest leader, and has most of its log. A node that comes back drops
 // what the leader's history has not. So what was acknowledged is never lost, and what was
 // not may be lost, or not.
 type Cluster struct {
@@ -106,6 +105,28 @@ func (c *Cluster) Elect(t testing.TB) *Node {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.elect(t)
+	c.replicate()
+	return c.leader
+}
+
+// ElectAlone is Elect, and all nodes but the leader are cut off as soon as they have voted:
+// they do not even learn that it leads.
+func (c *Cluster) ElectAlone(t testing.TB) *Node {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.elect(t)
+	for _, n := range c.Nodes {
+		if n != c.leader {
+			c.cut[n] = true
+		}
+	}
+	return c.leader
+}
+
+func (c *Cluster) elect(t testing.TB) {
+	t.Helper()
 	var voters []*Node
 	for _, n := range c.Nodes {
 		if !c.cut[n] {
@@ -117,9 +138,8 @@ func (c *Cluster) Elect(t testing.TB) *Node {
 	}
 	c.depose()
 	c.elected++
-	c.leader = slices.MaxFunc(voters, func(a, b *Node) int { return cmp.Compare(a.Streams.end(), b.Streams.end()) })
-	c.replicate()
-	return c.leader
+	c.leader = slices.MaxFunc(voters, func(a, b *Node) int { return a.Streams.compare(b.Streams) })
+	c.leader.Streams.epoch = c.elected
 }
 
 // Elections returns how often a leader was elected.
@@ -129,13 +149,12 @@ func (c *Cluster) Elections() int {
 	return c.elected
 }
 
-// end orders nodes by the ends of their logs: the last event's election, and the length.
-func (k *Streams) end() string {
-	term := -1
-	if n := len(k.all); n > 0 {
-		term = k.all[n-1].term
-	}
-	return fmt.Sprintf("%010d %010d", term+1, len(k.all))
+// compare orders nodes by the ends of their logs: the last election that is in them, and the
+// length. A leader writes first of all that it leads, so that a node that has followed it
+// comes before all that have only followed, or been, an earlier one. The last event's own
+// election would not do: a leader may bring an event to most nodes that it has from earlier.
+func (k *Streams) compare(other *Streams) int {
+	return cmp.Or(cmp.Compare(k.epoch, other.epoch), cmp.Compare(len(k.all), len(other.all)))
 }
 
 // replicate brings the leader's log to the nodes that are not cut off, and lets be read what
@@ -174,6 +193,7 @@ func (k *Streams) copy(leader *Streams) {
 	for _, e := range leader.all[same:] {
 		k.apply(e)
 	}
+	k.epoch = leader.epoch
 }
 
 // info is what the nodes tell each other, and clients, about who leads.

@@ -104,6 +104,45 @@ func TestTailThatSurvives(t *testing.T) {
 	x.holds(t, "after the election", 1)
 }
 
+// A leader that comes back brings what it has to most nodes. That is acknowledged then, and
+// a node with the end of a leader in between does not get to lead any more.
+func TestAcknowledgedByALeaderThatCameBack(t *testing.T) {
+	c := kurrentnode.Gather(t, 3)
+	first, x := c.Leader(), on(t, c.Leader(), "s")
+	c.Cut(c.Nodes[1:]...)
+	_, err := x.append(t, esdb.NoStream{}, "", 0)
+	expect(t, "an append to the first leader alone", esdb.ErrorAborted, err)
+
+	c.Cut(first)
+	c.Mend(c.Nodes[1:]...)
+	second := c.ElectAlone(t)
+	_, err = on(t, second, "s").append(t, esdb.NoStream{}, "", 0)
+	expect(t, "another to the second leader alone", esdb.ErrorAborted, err)
+
+	c.Cut(second)
+	for _, n := range c.Nodes {
+		if n != second {
+			c.Mend(n)
+		}
+	}
+	if c.Elect(t) != first {
+		t.Fatal("the first node does not lead again: this shows nothing")
+	}
+	_, err = x.append(t, esdb.NoStream{}, "", 0)
+	expect(t, "the repetition, once most nodes have it", success, err)
+
+	c.Cut(first)
+	c.Mend(second)
+	last := c.Elect(t)
+	if last == second {
+		t.Error("the node leads that has not what was acknowledged")
+	}
+	_, err = on(t, last, "s").append(t, esdb.NoStream{}, "", 1)
+	expect(t, "a later append", esdb.ErrorCodeWrongExpectedVersion, err)
+	_, err = x.append(t, esdb.NoStream{}, "", 0)
+	expect(t, "the repetition, once more", success, err)
+}
+
 // A follower's own streams may lag behind. It refuses who wants the leader, and hands on
 // the appends of those who do not say.
 func TestFollower(t *testing.T) {

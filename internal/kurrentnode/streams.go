@@ -25,7 +25,8 @@ type Streams struct {
 	committed int // how many of all can be read
 	streams   map[string]*stream
 	recent    map[recentID]*event
-	term      int // how often there was an election
+	term      int // how often a leader was deposed
+	epoch     int // the election of the last leader that this node was, or followed
 	changed   chan struct{}
 	// replicate brings to the other nodes what was written, under mu.
 	replicate func()
@@ -36,7 +37,7 @@ type event struct {
 	id                   [2]int64
 	stream               string
 	revision, position   uint64
-	index, term          int // its place in the log, and the election before it
+	index                int // its place in the log
 	system               map[string]string
 	data, customMetadata []byte
 	// begins is where another stream begins from this event of its metadata on.
@@ -91,7 +92,7 @@ func (k *Streams) stream(name string) *stream {
 
 // write appends an event, whatever there is.
 func (k *Streams) write(e *event) *event {
-	e.revision, e.index, e.term, e.position = k.stream(e.stream).length, len(k.all), k.term, 1000
+	e.revision, e.index, e.position = k.stream(e.stream).length, len(k.all), 1000
 	if e.entombs {
 		e.revision = math.MaxInt64
 	}
