@@ -39,6 +39,7 @@ func Gather(t testing.TB, nodes int) *Cluster {
 		n := Start(t)
 		n.Streams = newStreams()
 		n.Streams.mu, n.Streams.replicate, n.Streams.CommitTimeout = c.mu, c.replicate, 100*time.Millisecond
+		n.Streams.leads = func() bool { return c.leader == n }
 		n.cluster = c
 		c.Nodes = append(c.Nodes, n)
 	}

@@ -22,6 +22,8 @@ const (
 	wrong
 	// gone: the stream was deleted for good, or is taken to be.
 	gone
+	// deposed: the node leads no more, and decides nothing.
+	deposed
 )
 
 // decision is a verdict with what its answer needs.
@@ -40,6 +42,9 @@ type decision struct {
 func (k *Streams) decide(o *streams.AppendReq_Options, proposed []*streams.AppendReq_ProposedMessage) decision {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if !k.leads() { // since the request was handed to this node
+		return decision{verdict: deposed}
+	}
 	name := string(o.GetStreamIdentifier().GetStreamName())
 	s := k.streams[name]
 	if s == nil {

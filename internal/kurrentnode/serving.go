@@ -93,6 +93,8 @@ func (k *Streams) append(r grpc.ServerStream, o *streams.AppendReq_Options, prop
 		return Lost(), nil
 	case gone:
 		return nil, Gone(r, string(o.GetStreamIdentifier().GetStreamName()))
+	case deposed:
+		return nil, errDeposed
 	case unready: // no answer to this one will ever come
 		return nil, k.until(r.Context(), func() (bool, error) { return false, nil })
 	}

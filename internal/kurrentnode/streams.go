@@ -28,8 +28,10 @@ type Streams struct {
 	term      int // how often a leader was deposed
 	epoch     int // the election of the last leader that this node was, or followed
 	changed   chan struct{}
-	// replicate brings to the other nodes what was written, under mu.
+	// replicate brings to the other nodes what was written, under mu; leads reports, under
+	// mu, whether the node is the one to write.
 	replicate func()
+	leads     func() bool
 }
 
 // event is an event at a place in a log. It is the same value on all nodes that have it.
@@ -64,6 +66,7 @@ func newStreams() *Streams {
 	k := &Streams{CommitTimeout: 2 * time.Second, MaxEvent: 16 << 20, MaxAppend: 256 << 20, mu: new(sync.Mutex), changed: make(chan struct{})}
 	k.reset()
 	k.replicate = func() { k.commit(len(k.all)) }
+	k.leads = func() bool { return true }
 	return k
 }
 
