@@ -85,8 +85,9 @@ func TestFailoversUnderLoad(t *testing.T) {
 	c, logs := gathered(t, 4, options)
 	const each, writers = 25, 6
 	w := &told{taken: map[string]map[uint64]uuid.UUID{}, lost: map[uuid.UUID]bool{}}
+	seen := map[string][]uuid.UUID{}
 	followed := make(chan error, 1)
-	go func() { followed <- followAll(logs[3], writers*each) }()
+	go func() { followed <- followAll(logs[3], writers*each, seen) }()
 	var writing sync.WaitGroup
 	for i := range writers {
 		writing.Go(func() { compete(t, logs[i%3], fmt.Sprint("s", i%2), each, w) })
@@ -111,6 +112,9 @@ func TestFailoversUnderLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			found++
+			if r.Revision >= uint64(len(seen[stream])) || seen[stream][r.Revision] != r.ID {
+				t.Errorf("%s has an event at revision %d that its follower did not see there", stream, r.Revision)
+			}
 			if w.taken[stream][r.Revision] != r.ID {
 				t.Errorf("%s has an event at revision %d of which nobody was told", stream, r.Revision)
 			}
@@ -124,17 +128,17 @@ func TestFailoversUnderLoad(t *testing.T) {
 	}
 }
 
-// followAll follows a log until it has seen so many events, each where it should be.
-func followAll(l *Log, events int) error {
-	next := map[string]uint64{}
+// followAll follows a log until it has seen so many events, each where it should be, and
+// notes them by their streams.
+func followAll(l *Log, events int, seen map[string][]uuid.UUID) error {
 	for r, err := range l.Follow(context.Background(), eventlog.Start) {
-		if err == nil && r.Revision != next[r.Stream] {
-			err = fmt.Errorf("revision %d of %s comes where %d should be", r.Revision, r.Stream, next[r.Stream])
+		if err == nil && r.Revision != uint64(len(seen[r.Stream])) {
+			err = fmt.Errorf("revision %d of %s comes where %d should be", r.Revision, r.Stream, len(seen[r.Stream]))
 		}
 		if err != nil {
 			return err
 		}
-		next[r.Stream]++
+		seen[r.Stream] = append(seen[r.Stream], r.ID)
 		if events--; events == 0 {
 			return nil
 		}

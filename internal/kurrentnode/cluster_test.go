@@ -2,6 +2,8 @@ package kurrentnode_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -37,6 +39,25 @@ func (x *subject) holds(t *testing.T, what string, n int) {
 	}
 }
 
+// inAll fails the test unless the whole log can be read with so many events.
+func (x *subject) inAll(t *testing.T, what string, want int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	reading, err := x.ReadAll(ctx, esdb.ReadAllOptions{From: esdb.Start{}}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reading.Close()
+	n := 0
+	for _, err = reading.Recv(); err == nil; _, err = reading.Recv() {
+		n++
+	}
+	if !errors.Is(err, io.EOF) || n != want {
+		t.Errorf("%s: the whole log has %d events, %v; want %d", what, n, err, want)
+	}
+}
+
 const success = esdb.ErrorCode(-1)
 
 // An append that most nodes do not have yet conflicts with others, and cannot be read; its
@@ -51,10 +72,12 @@ func TestUnreplicated(t *testing.T) {
 	_, err = other.append(t, esdb.NoStream{}, "", 0)
 	expect(t, "another's append", esdb.ErrorCodeWrongExpectedVersion, err)
 	x.holds(t, "before it is replicated", 0)
+	x.inAll(t, "before it is replicated", 0)
 	_, err = x.append(t, esdb.NoStream{}, "", 0)
 	expect(t, "its repetition", esdb.ErrorAborted, err)
 	c.Mend(c.Nodes[1])
 	x.holds(t, "once two of three nodes have it", 1)
+	x.inAll(t, "once two of three nodes have it", 1)
 	_, err = x.append(t, esdb.NoStream{}, "", 0)
 	expect(t, "its repetition then", success, err)
 	if n := a.Streams.Len("s"); n != 1 {

@@ -312,3 +312,28 @@ func TestTooLarge(t *testing.T) {
 		}
 	})
 }
+
+// All events of an append together are limited too; the limit is the node's own here, as
+// servers differ in it.
+func TestTooLargeTogether(t *testing.T) {
+	n := kurrentnode.Keep(t)
+	n.Streams.MaxAppend = 100 + 2*len("Tested")
+	x := on(t, n, "s")
+	event := func(size int) esdb.EventData {
+		return esdb.EventData{EventID: uuid.New(), EventType: "Tested", Data: make([]byte, size)}
+	}
+	for _, c := range []struct {
+		events []esdb.EventData
+		fits   bool
+	}{
+		{[]esdb.EventData{event(50), event(50)}, false},
+		{[]esdb.EventData{event(101)}, false},
+		{[]esdb.EventData{event(100)}, true},
+	} {
+		_, err := x.AppendToStream(t.Context(), "s", esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}}, c.events...)
+		if c.fits != (err == nil) {
+			t.Errorf("%d events: %v", len(c.events), err)
+		}
+	}
+	x.holds(t, "of what fits", 1)
+}

@@ -2,6 +2,7 @@ package kurrentnode
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -13,10 +14,16 @@ import (
 // call is an append's call, as far as deciding it needs one.
 type call struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx     context.Context
+	decided func() // is called once the append is decided and is to wait; may be nil
 }
 
-func (c call) Context() context.Context { return c.ctx }
+func (c call) Context() context.Context {
+	if c.decided != nil {
+		c.decided()
+	}
+	return c.ctx
+}
 
 func proposal(stream string, id int64) (*streams.AppendReq_Options, []*streams.AppendReq_ProposedMessage) {
 	o := &streams.AppendReq_Options{
@@ -52,5 +59,24 @@ func TestElectionBeforeTheDecision(t *testing.T) {
 	c.Mend(old)
 	if err := <-answered; err == nil {
 		t.Errorf("it was acknowledged; the leader has %d events of it", leader.Streams.Len("lost"))
+	}
+}
+
+// The repetition of an append that most nodes do not have is dropped: it gets no answer when
+// they have it, either.
+func TestDroppedRepetition(t *testing.T) {
+	c := Gather(t, 3)
+	k := c.Leader().Streams
+	c.Cut(c.Nodes[1:]...)
+	o, proposed := proposal("s", 1)
+	if _, err := k.append(call{ctx: t.Context()}, o, proposed); !errors.Is(err, errCommitTimeout) {
+		t.Fatalf("an append that is not replicated = %v", err)
+	}
+	mend := func() { c.Mend(c.Nodes[1:]...) }
+	if _, err := k.append(call{ctx: t.Context(), decided: mend}, o, proposed); !errors.Is(err, errCommitTimeout) {
+		t.Errorf("its repetition, replicated while it waits = %v", err)
+	}
+	if _, err := k.append(call{ctx: t.Context()}, o, proposed); err != nil {
+		t.Errorf("its repetition after that = %v", err)
 	}
 }
