@@ -18,7 +18,8 @@
 //
 // Faults: an error before an append is decided, or a delay (Before); an answer that is lost
 // after it (Lose); connections that break, and a node that comes back (Stop, Listen); a node
-// that says nothing (Deafen); nodes that replication does not reach, elections (Cluster).
+// that says nothing (Deafen); nodes that replication does not reach, elections, and leaders
+// that nobody else has heard of (Cluster).
 //
 // The rules are a table that the real client checks, in contract_test.go. With
 //
@@ -32,5 +33,6 @@
 // nothing expires by age or count, and there are no access control lists, only
 // administrators and others. There is no scavenging and there are no persistent
 // subscriptions. All nodes of a cluster know at once who leads: none takes itself for the
-// leader after another was elected.
+// leader after another was elected. The revision in the answer to a conflict is made up, as
+// nothing may rely on it. A deletion takes effect at once, before most nodes have it.
 package kurrentnode
