@@ -107,6 +107,9 @@ func TestLostTail(t *testing.T) {
 	if a.Streams.Len("s") != 2 || b.Streams.Len("s") != 2 {
 		t.Errorf("the nodes have %d and %d events", a.Streams.Len("s"), b.Streams.Len("s"))
 	}
+	if a.Streams.Size() != b.Streams.Size() {
+		t.Errorf("the nodes' logs have %d and %d events", a.Streams.Size(), b.Streams.Size())
+	}
 	_, err = x.append(t, esdb.Revision(0), "", 1) // handed on to b
 	expect(t, "the repetition of what was lost", esdb.ErrorCodeWrongExpectedVersion, err)
 	on(t, a, "s").holds(t, "on the old leader", 2)
