@@ -37,6 +37,7 @@ func Report(w Withdrawal, key events.RequestKey, attempt int, a Answer) events.E
 	if !w.awaits(attempt) || w.claim.Key != key {
 		return events.LateOutcomeReported{
 			Key: key, Attempt: attempt, Result: a.Result, Reference: a.Reference, Detail: a.Detail, Response: response,
+			Fee: a.Fee, RailTime: a.RailTime,
 		}
 	}
 	switch a.Result {

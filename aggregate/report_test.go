@@ -12,10 +12,18 @@ import (
 
 func TestReport(t *testing.T) {
 	inFlight := history(w1, claimed(k1), attempted(1))
-	receipt := aggregate.Answer{Result: events.ResultSent, Reference: "tx", Response: events.Response{MediaType: "text/plain", Body: []byte("done")}}
+	fee, err := events.ParseAmount("0.35")
+	if err != nil {
+		t.Fatal(err)
+	}
+	railTime := events.At(time.UnixMicro(1))
+	receipt := aggregate.Answer{Result: events.ResultSent, Reference: "tx", Fee: fee, RailTime: railTime,
+		Response: events.Response{MediaType: "text/plain", Body: []byte("done")}}
+	outcome := sent(k1, 1, "tx")
+	outcome.Fee, outcome.RailTime = fee, railTime
 	no := aggregate.Answer{Result: events.ResultRefused, Detail: "account closed"}
 	silence := aggregate.Answer{Result: events.ResultUnknown, Detail: "timeout"}
-	lateReceipt := events.LateOutcomeReported{Key: k1, Attempt: 1, Result: events.ResultSent, Reference: "tx", Response: &receipt.Response}
+	lateReceipt := events.LateOutcomeReported{Key: k1, Attempt: 1, Result: events.ResultSent, Reference: "tx", Response: &receipt.Response, Fee: fee, RailTime: railTime}
 
 	for name, c := range map[string]struct {
 		stream   []events.Event
@@ -23,7 +31,7 @@ func TestReport(t *testing.T) {
 		then     events.Event
 		disputed bool
 	}{
-		"A1 sent is the outcome":            {stream: inFlight, answer: receipt, then: sent(k1, 1, "tx")},
+		"A1 sent is the outcome":            {stream: inFlight, answer: receipt, then: outcome},
 		"A8 a clean no is recorded as that": {stream: inFlight, answer: no, then: events.SendRefused{Attempt: 1, Reason: "account closed"}},
 		"A7 anything else is unknown":       {stream: inFlight, answer: silence, then: events.SendUnconfirmed{Attempt: 1, Cause: "timeout"}},
 		"B7 sent after a release is a dispute": {

@@ -180,7 +180,8 @@ func decide(c aggregate.Claimant, recorded []events.Recorded) ([]events.Event, e
 	case events.SendUnconfirmed:
 		return report(e.Attempt, aggregate.Answer{Result: events.ResultUnknown, Detail: e.Cause})
 	case events.LateOutcomeReported:
-		return report(e.Attempt, aggregate.Answer{Result: e.Result, Reference: e.Reference, Detail: e.Detail, Response: given(e.Response)})
+		return report(e.Attempt, aggregate.Answer{Result: e.Result, Reference: e.Reference, Detail: e.Detail, Response: given(e.Response),
+			Fee: e.Fee, RailTime: e.RailTime})
 	case events.OutcomeResolved:
 		if e.Source == events.SourceRail {
 			return report(e.Attempt, aggregate.Answer{Result: e.Result, Reference: e.Reference, Response: e.Response, Fee: e.Fee, RailTime: e.RailTime})

@@ -215,11 +215,19 @@ func (e *unconfirmedV2) fields(o *object) {
 
 func TestAppendRefusesWhatMayNotBeWritten(t *testing.T) {
 	codec := NewCodec()
+	someFee, err := ParseAmount("0.35")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, e := range map[string]Event{
 		"an empty event":           WithdrawalRequested{},
 		"sent without a reference": OutcomeResolved{Key: "k", Result: ResultSent, Source: SourceRail, Attempt: 1, Response: Response{MediaType: "text/plain"}},
 		"an outcome of unknown":    OutcomeResolved{Key: "k", Result: ResultUnknown, Source: SourceRail, Attempt: 1, Response: Response{MediaType: "text/plain"}},
 		"nobody's outcome":         OutcomeResolved{Key: "k", Result: ResultFailed, Response: Response{MediaType: "text/plain"}},
+		"a fee of what failed":     OutcomeResolved{Key: "k", Result: ResultFailed, Source: SourceRail, Attempt: 1, Response: Response{MediaType: "text/plain"}, Fee: someFee},
+		"a time of what failed":    OutcomeResolved{Key: "k", Result: ResultFailed, Source: SourceRail, Attempt: 1, Response: Response{MediaType: "text/plain"}, RailTime: sampleMetadata().RecordedAt},
+		"a late fee of a refusal":  LateOutcomeReported{Key: "k", Attempt: 1, Result: ResultRefused, Fee: someFee},
+		"a late time of silence":   LateOutcomeReported{Key: "k", Attempt: 1, Result: ResultUnknown, RailTime: sampleMetadata().RecordedAt},
 		"B6 no evidence":           Released{Key: "k", Reason: "looked"},
 		"an invalid reference":     OutcomeResolved{Key: "k", Result: ResultSent, Reference: "\xff", Source: SourceRail, Attempt: 1, Response: Response{MediaType: "text/plain"}},
 		"a type that is not known": unconfirmedV3{},

@@ -30,9 +30,9 @@ func NewCodec() *Codec {
 		define[SendAttempted](),
 		define[SendRefused](),
 		define[SendUnconfirmed](),
-		define[OutcomeResolved](outcomeV1),
+		define[OutcomeResolved](withoutFee),
 		define[Released](),
-		define[LateOutcomeReported](),
+		define[LateOutcomeReported](withoutFee),
 		define[CopyBegun](),
 		define[CopyAdvanced](),
 		define[CopyCompleted](),
@@ -74,9 +74,9 @@ func define[E Event, P formOf[E]](upcasts ...Upcast) definition {
 	}
 }
 
-// outcomeV1 lifts an outcome from version 1, which knew nothing of fees and of the rail's
-// time: they stay unsaid.
-func outcomeV1(data json.RawMessage) (json.RawMessage, error) { return data, nil }
+// withoutFee lifts an outcome, or a late answer, from version 1, which knew nothing of fees
+// and of the rail's time: they stay unsaid.
+func withoutFee(data json.RawMessage) (json.RawMessage, error) { return data, nil }
 
 // encode writes the stored data of an event, in its type's current version.
 func (c *Codec) encode(to *object, e Event) (version int, err error) {

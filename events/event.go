@@ -131,6 +131,9 @@ type LateOutcomeReported struct {
 	Reference string     `json:"reference,omitempty"`
 	Detail    string     `json:"detail,omitempty"`
 	Response  *Response  `json:"response,omitempty"`
+	// Fee and RailTime are what OutcomeResolved says of them. Since schema version 2.
+	Fee      Amount    `json:"fee,omitzero"`
+	RailTime Timestamp `json:"rail_time,omitzero"`
 }
 
 func (WithdrawalRequested) Type() string { return "WithdrawalRequested" }
@@ -201,7 +204,7 @@ func (e LateOutcomeReported) validate() error {
 	case ResultSent:
 		return errors.Join(err, validateLength("reference", e.Reference, MaxReference))
 	case ResultRefused, ResultUnknown:
-		return err
+		return errors.Join(err, check(e.Fee == Amount{} && e.RailTime.IsZero(), "only what was sent has a fee and a time at the rail"))
 	}
 	return errors.Join(err, fmt.Errorf("result %s is not a rail's answer", Quote(string(e.Result))))
 }

@@ -69,4 +69,6 @@ func (e *LateOutcomeReported) fields(o *object) {
 	optionalText(o, "reference", &e.Reference)
 	optionalText(o, "detail", &e.Detail)
 	optionalResponse(o, "response", &e.Response)
+	optionalAmount(o, "fee", &e.Fee)
+	optionalTimestamp(o, "rail_time", &e.RailTime)
 }

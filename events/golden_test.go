@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -63,9 +66,15 @@ func TestGoldenWriting(t *testing.T) {
 			t.Errorf("%s is written in another form than %s holds.\nEvents that were written once must be read for ever: make a new schema version with an upcast.\ngot:\n%s\nwant:\n%s", e.Type(), path, got, want)
 		}
 	}
-	for name := range codec.byType {
+	for name, d := range codec.byType {
 		if !seen[name] {
 			t.Errorf("%s has no golden file", name)
+		}
+		for v := 1; v <= d.version(); v++ {
+			pattern := filepath.Join("testdata", "golden", fmt.Sprintf("v%d", v), "*-"+name+".json")
+			if files, err := filepath.Glob(pattern); err != nil || len(files) == 0 {
+				t.Errorf("%s: no golden file of version %d: %v", name, v, err)
+			}
 		}
 	}
 }
@@ -73,13 +82,22 @@ func TestGoldenWriting(t *testing.T) {
 // D3: every event of every version that was ever written decodes, to today's event.
 func TestGoldenReading(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "golden", "v*", "*.json"))
-	if err != nil || len(paths) < len(sample()) {
-		t.Fatalf("found %d golden files: %v", len(paths), err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := keptDigests(t, paths)
+	for path := range kept {
+		if !slices.Contains(paths, path) {
+			t.Errorf("%s is gone: what was written once is read for ever", path)
+		}
 	}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if kept[path] != digestOf(data) {
+			t.Errorf("%s has changed, or is not in %s: what was written once is read for ever", path, digestsFile)
 		}
 		var g golden
 		if err := json.Unmarshal(data, &g); err != nil {
@@ -100,6 +118,50 @@ func TestGoldenReading(t *testing.T) {
 		}
 	}
 }
+
+// digestsFile has the digest of every golden file, so that none goes, or changes, unseen.
+var digestsFile = filepath.Join("testdata", "golden", "SHA256SUMS")
+
+// keptDigests returns the digests by path. With -update, files that have none yet get one.
+func keptDigests(t *testing.T, paths []string) map[string]string {
+	t.Helper()
+	listed, err := os.ReadFile(digestsFile)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	kept := map[string]string{}
+	for line := range strings.Lines(string(listed)) {
+		digest, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok {
+			t.Fatalf("%s: no digest and name: %q", digestsFile, line)
+		}
+		kept[filepath.Join(filepath.Dir(digestsFile), filepath.FromSlash(name))] = digest
+	}
+	if !*update {
+		return kept
+	}
+	for _, path := range paths {
+		if kept[path] != "" {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[path] = digestOf(data)
+		name, err := filepath.Rel(filepath.Dir(digestsFile), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = fmt.Appendf(listed, "%s  %s\n", kept[path], filepath.ToSlash(name))
+	}
+	if err := os.WriteFile(digestsFile, listed, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+func digestOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 func encodeGolden(t *testing.T, s Stored) []byte {
 	t.Helper()

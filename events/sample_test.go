@@ -36,6 +36,7 @@ func sample() []Event {
 		LedgerKept{"c-2"},
 		OutcomeResolved{Key: "req-1", Result: ResultSent, Reference: "tx-1", Source: SourceRail, Attempt: 1,
 			Response: Response{"application/json", []byte(`{}`)}, Fee: fee, RailTime: deadline},
+		LateOutcomeReported{Key: "req-1", Attempt: 1, Result: ResultSent, Reference: "tx-1", Fee: fee, RailTime: deadline},
 	}
 }
 

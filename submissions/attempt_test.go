@@ -197,3 +197,26 @@ func TestClose(t *testing.T) {
 		}
 	})
 }
+
+// A rail's time that cannot be written down is left out; the outcome is recorded all the same.
+func TestRailTimeThatCannotBeWritten(t *testing.T) {
+	for name, at := range map[string]time.Time{
+		"none":               {},
+		"the year 10000":     time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC),
+		"the year 0":         time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC),
+		"the year 0 in UTC":  time.Date(1, 1, 1, 0, 0, 0, 0, time.FixedZone("east", 3600)),
+		"10000 only in UTC":  time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("west", -3600)),
+		"before the year -1": time.Date(-2, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, nil)
+			id := f.request(t, "order-1")
+			o, err := f.Submit(t.Context(), "req-1", id, func(context.Context, rail.Payment) (rail.Receipt, error) {
+				return rail.Receipt{Reference: "tx", Time: at}, nil
+			}, nil)
+			if err != nil || o.Reference != "tx" || !o.RailTime.IsZero() {
+				t.Errorf("%+v, %v", o, err)
+			}
+		})
+	}
+}

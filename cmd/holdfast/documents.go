@@ -157,10 +157,13 @@ type railSaid struct {
 	Result    string `json:"result"`
 	Reference string `json:"reference,omitempty"`
 	Detail    string `json:"detail,omitempty"`
+	Fee       string `json:"fee,omitempty"`
+	RailTime  string `json:"rail_time,omitempty"`
 }
 
 func newRailSaid(e events.LateOutcomeReported) railSaid {
-	return railSaid{Key: string(e.Key), Attempt: e.Attempt, Result: string(e.Result), Reference: e.Reference, Detail: e.Detail}
+	return railSaid{Key: string(e.Key), Attempt: e.Attempt, Result: string(e.Result), Reference: e.Reference, Detail: e.Detail,
+		Fee: e.Fee.String(), RailTime: stamp(e.RailTime.Time())}
 }
 
 // String returns the answer in words.

@@ -208,7 +208,8 @@ func details(e events.Event) string {
 	case events.Released:
 		return list("key", string(e.Key), "reason", e.Reason, "evidence", e.Evidence)
 	case events.LateOutcomeReported:
-		return list("attempt", fmt.Sprint(e.Attempt), "key", string(e.Key), "result", string(e.Result), "rail reference", e.Reference, "detail", e.Detail)
+		return list("attempt", fmt.Sprint(e.Attempt), "key", string(e.Key), "result", string(e.Result), "rail reference", e.Reference, "detail", e.Detail,
+			"fee", e.Fee.String(), "at the rail", stamp(e.RailTime.Time()))
 	}
 	return ""
 }

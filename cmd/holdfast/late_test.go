@@ -11,6 +11,7 @@ import (
 
 	"holdfast/eventlog"
 	"holdfast/eventlog/memory"
+	"holdfast/events"
 	"holdfast/rail"
 )
 
@@ -27,7 +28,8 @@ type slow struct {
 
 func (r slow) Send(context.Context, rail.Payment) (rail.Receipt, error) {
 	time.Sleep(r.takes) // the bubble's own time
-	return rail.Receipt{Reference: "late-1"}, nil
+	fee, err := events.ParseAmount("0.35")
+	return rail.Receipt{Reference: "late-1", Fee: fee, Time: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)}, err
 }
 
 // TestAnswerAfterTheCaller: a command whose send has timed out says so, and stays until
@@ -65,7 +67,8 @@ func TestAnswerAfterTheCaller(t *testing.T) {
 				}
 				time.Sleep(tt.takes) // and then the rail answers after all
 				synctest.Wait()
-				if r := p.run(t, "outcome", "--key", "k"); r.fact("Rail reference") != "late-1" {
+				if r := p.run(t, "outcome", "--key", "k"); r.fact("Rail reference") != "late-1" ||
+					r.fact("Rail's fee") != "0.35" || !strings.HasPrefix(r.fact("Rail's time"), "2030-01-02T03:04:05") {
 					t.Errorf("%s", r)
 				}
 			})

@@ -69,19 +69,20 @@ func (l *life) step(w *Workload) (appends []eventlog.StreamAppend) {
 		reserved := l.reserve(w, meta)
 		return append(reserved, l.append(w, meta, l.claim())...)
 	case sent:
-		return l.append(w, meta, l.outcome(events.ResultSent, events.SourceRail))
+		return l.append(w, meta, l.outcome(meta, events.ResultSent, events.SourceRail))
 	case refused:
 		return l.append(w, meta, events.SendRefused{Attempt: l.attempt, Reason: "the account of the payee is closed"})
 	case unconfirmed:
 		return l.append(w, meta, events.SendUnconfirmed{Attempt: l.attempt, Cause: "no answer within 30 seconds"})
 	case resolvedSent:
-		return l.append(w, person, l.outcome(events.ResultSent, events.SourcePerson))
+		return l.append(w, person, l.outcome(meta, events.ResultSent, events.SourcePerson))
 	case resolvedFailed:
-		return l.append(w, person, l.outcome(events.ResultFailed, events.SourcePerson))
+		return l.append(w, person, l.outcome(meta, events.ResultFailed, events.SourcePerson))
 	case released:
 		return l.append(w, person, events.Released{Key: l.key, Reason: "nothing was sent", Evidence: "the bank's statement of the day"})
 	case lateSent:
-		return l.append(w, meta, events.LateOutcomeReported{Key: l.key, Attempt: l.attempt, Result: events.ResultSent, Reference: l.reference()})
+		return l.append(w, meta, events.LateOutcomeReported{Key: l.key, Attempt: l.attempt, Result: events.ResultSent, Reference: l.reference(),
+			Fee: l.details.Amount, RailTime: meta.RecordedAt})
 	}
 	panic("workload: an unknown step")
 }
@@ -107,7 +108,7 @@ func (l *life) fingerprint() events.Fingerprint {
 
 func (l *life) reference() string { return fmt.Sprintf("tx-%d-%d", l.number, l.attempt) }
 
-func (l *life) outcome(result events.Result, source events.Source) events.OutcomeResolved {
+func (l *life) outcome(m events.Metadata, result events.Result, source events.Source) events.OutcomeResolved {
 	e := events.OutcomeResolved{
 		Key: l.key, Result: result, Source: source,
 		Response: events.Response{MediaType: "application/json", Body: fmt.Appendf(nil, `{"status":%q,"reference":%q}`, result, l.reference())},
@@ -118,7 +119,7 @@ func (l *life) outcome(result events.Result, source events.Source) events.Outcom
 		reference = fmt.Sprintf(`,"reference":%q`, e.Reference)
 	}
 	if source == events.SourceRail {
-		e.Attempt = l.attempt
+		e.Attempt, e.Fee, e.RailTime = l.attempt, l.details.Amount, m.RecordedAt
 	} else { // the response is then the ledger's own
 		e.Response.Body = fmt.Appendf(nil, `{"withdrawal":%q,"key":%q,"result":%q%s}`, l.details.Withdrawal, l.key, result, reference)
 		e.Reason, e.Evidence = "it is on the bank's statement", "statement of the day, line 12"
