@@ -104,8 +104,15 @@ func TestLogOfBothVersions(t *testing.T) {
 	if o, err := ledger.Submit(ctx, "new-key", w.ID, send, nil); err != nil || o.Fee.String() != "0.35" || o.RailTime.String() != "2026-12-01T00:00:00.000007Z" {
 		t.Fatalf("%+v, %v", o, err)
 	}
+	// So does a stream that has an outcome of the old version: it is disputed, and resolved.
+	if o, err := disputedLate(t, log, ledger, keys); err != nil || o.Result != events.ResultSent {
+		t.Errorf("%+v, %v", o, err)
+	}
 	if report, err := audit.Verify(ctx, log, nil); err != nil || !report.Clean() {
 		t.Fatalf("%+v, %v", report, err)
+	}
+	if done, err := audit.Replay(ctx, log, nil); err != nil || len(done.Divergences) != 0 {
+		t.Fatalf("%+v, %v", done, err)
 	}
 
 	// The new version's rows hold both; the old version's file is left to the old build.
@@ -127,6 +134,44 @@ func TestLogOfBothVersions(t *testing.T) {
 	if dropped, err := s.DropOld(outcomes(), true); err != nil || !slices.Equal(dropped, []string{"outcomes-v1-1.db"}) {
 		t.Errorf("dropped %v, %v", dropped, err)
 	}
+}
+
+// disputedLate appends a late answer of version 2 that contradicts an outcome of version 1,
+// and resolves the dispute.
+func disputedLate(t *testing.T, log eventlog.Log, ledger *submissions.Ledger, keys []events.RequestKey) (submissions.Outcome, error) {
+	t.Helper()
+	status, err := ledger.Outcome(t.Context(), keys[0])
+	if err != nil || status.Outcome == nil {
+		t.Fatalf("%+v, %v", status, err)
+	}
+	chain := events.NewCodec().Chain(status.ID.Stream())
+	var at events.Timestamp
+	for r, err := range log.ReadStream(t.Context(), status.ID.Stream(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := chain.Read(stored(&r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = e.Metadata.RecordedAt
+	}
+	next := chain.Next()
+	s, _, err := chain.Append(uuid.New(), events.LateOutcomeReported{Key: keys[0], Attempt: 1, Result: events.ResultSent, Reference: "tx-other",
+		RailTime: at}, events.Metadata{RecordedAt: at, Actor: "api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), eventlog.StreamAppend{Stream: s.Stream, At: next, Events: []eventlog.Event{
+		{ID: s.ID, Type: s.Type, Data: s.Data, Metadata: s.Metadata},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := ledger.Outcome(t.Context(), keys[0]); err != nil || s.Dispute == nil || s.Dispute.RailTime != at {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	return ledger.Resolve(t.Context(), keys[0], submissions.Resolution{
+		By: submissions.By{Actor: "ann"}, Result: status.Outcome.Result, Reference: status.Outcome.Reference, Reason: "looked", Evidence: "statement 7"})
 }
 
 // outcomesOfVersion1 is the projection as it was.
